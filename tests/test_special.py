@@ -98,7 +98,7 @@ def test_the_recipe_shows_the_special_tokens_that_there_are() -> None:
     assert chat.changed(special={"style": "plain", "chat_template": ""}, train={"model": "unigram"}) == Recipe()
 
 
-def test_tokens_of_your_own_stay_and_sentinels_stand_last() -> None:
+def test_tokens_of_the_user_stay_and_sentinels_are_last() -> None:
     recipe = Recipe().changed(special={"style": "llama"}, train={"specials": ("<tool>",), "reserved": 2})
     assert recipe.train.specials == (*tokens_of("llama"), "<tool>")
     t5 = recipe.changed(special={"style": "t5"})
@@ -145,7 +145,7 @@ def test_a_chat_template_from_a_file(tmp_path: Path) -> None:
 
 
 @given(text=korean_text())
-def test_pieces_do_not_know_their_style(text: str) -> None:
+def test_pieces_do_not_depend_on_the_style(text: str) -> None:
     plain = TrainedTokenizer(Recipe(), Vocab.bpe("가나다 ", ["가나"], specials=Recipe().special_tokens))
     for style in STYLES:
         other = restyle(plain, style)
@@ -168,7 +168,7 @@ def test_a_style_chosen_before_or_after_the_training_is_the_same(trained: Callab
     assert one | {"koktok.toml": ""} == two | {"koktok.toml": ""}
 
 
-def test_restyle_keeps_what_is_not_named_and_forgets_the_old_style() -> None:
+def test_restyle_keeps_other_options_and_drops_the_old_style() -> None:
     plain = TrainedTokenizer(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens))
     bert = restyle(plain, "bert", model_max_length=128, truncation_side="left")
     again = restyle(bert, chat_template="chatml")
@@ -180,7 +180,7 @@ def test_restyle_keeps_what_is_not_named_and_forgets_the_old_style() -> None:
     assert restyle(llama, "plain").vocab == plain.vocab
 
 
-def test_restyle_refuses_what_cannot_be() -> None:
+def test_restyle_refuses_impossible_styles() -> None:
     plain = TrainedTokenizer(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens))
     with pytest.raises(UsageError, match="the style `brt` is not known"):
         restyle(plain, "brt")  # type: ignore[arg-type]

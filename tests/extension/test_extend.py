@@ -75,7 +75,7 @@ def encoding(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return load(folder).encoding()
 
 
-def test_a_run_is_what_run_time_does() -> None:
+def test_the_training_state_is_the_segmentation_at_run_time() -> None:
     base = ranked()
     found, text = learnt(base, 150, sizes=(50,))
     reading = read(LINES, holdout=0.1)
@@ -90,7 +90,7 @@ def test_a_run_is_what_run_time_does() -> None:
             assert real == round(tokens * words)
 
 
-def test_every_beginning_of_the_list_is_the_shorter_list() -> None:
+def test_a_prefix_of_the_list_is_the_list_of_a_smaller_size() -> None:
     base = ranked()
     assert learnt(base, 40)[0].pieces == learnt(base, 90)[0].pieces[:40]
 
@@ -120,7 +120,7 @@ def test_bytes_without_hangul_keep_their_ids(tiny: Tiny, encoding: Any, data: by
         assert encoding._encode_bytes(data) == old._encode_bytes(data)
 
 
-def test_borders_of_morphemes_decide_what_comes_first() -> None:
+def test_a_higher_penalty_keeps_more_morpheme_boundaries() -> None:
     base = ranked()
     points = {nu: learnt(base, 120, nu=nu)[0].points[-1] for nu in (0.0, 1.0, 4.0)}
     assert points[0.0].recall < points[1.0].recall <= points[4.0].recall
@@ -131,7 +131,7 @@ def test_borders_of_morphemes_decide_what_comes_first() -> None:
     assert abs(kept.points[-1].recall - target) <= 0.01
 
 
-def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path: Path) -> None:
+def test_llama_3_with_ignore_merges_and_filled_reserved_ids(tmp_path: Path) -> None:
     names = ("<|begin_of_text|>", *(f"<|reserved_special_token_{i}|>" for i in range(100)), "<|eot_id|>")
     content = json.loads(byte_level(specials=names).to_str())
     content["model"]["ignore_merges"] = True
@@ -195,7 +195,7 @@ def test_the_proof_refutes(tiny: Tiny) -> None:
         assert laws.SHAPE in laws_of(new, other)
 
 
-def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
+def test_no_piece_contains_a_string_of_the_blocklist() -> None:
     base = ranked()
     free = learnt(base, 150)[0].pieces
     word = max((piece.string.decode(errors="ignore").strip() for piece in free), key=len)
@@ -360,7 +360,7 @@ def test_the_verb_and_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
         app([*words, "-q"], standalone_mode=False)
 
 
-def test_verify_proves_a_folder_and_refutes_a_harmed_one(tmp_path: Path) -> None:
+def test_verify_passes_an_extension_and_fails_a_damaged_one(tmp_path: Path) -> None:
     from koktok.verification import verify
 
     _, _, files = made_of(ranked(), 60)

@@ -49,7 +49,7 @@ def test_text_has_the_pieces_it_had_in_every_library(tmp_path: Path) -> None:
     assert new.runner.decode(new.encode([lost])[0]) == lost
 
 
-def test_a_piece_goes_after_all_that_is_made_of_it(tmp_path: Path) -> None:
+def test_pieces_are_removed_after_all_longer_ones(tmp_path: Path) -> None:
     base = ranked(900)
     used = np.zeros(base.size, bool)
     used[[i for row in base.encode(TEXT) for i in row]] = True

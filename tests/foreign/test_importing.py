@@ -332,7 +332,7 @@ def _imported(made: tokenizers.Tokenizer, file: Path) -> LibraryTokenizer:
     return ours
 
 
-def test_user_defined_symbols_that_llama_cpp_would_trip_over(mini: list[str], tmp_path: Path) -> None:
+def test_user_defined_symbols_that_llama_cpp_cannot_read(mini: list[str], tmp_path: Path) -> None:
     model = train_spm(mini, tmp_path, model_type="unigram", user_defined_symbols=["ㅋㅋ"], byte_fallback=True)
     ours = load(model)
     assert isinstance(ours, LibraryTokenizer)

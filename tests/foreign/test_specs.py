@@ -67,7 +67,7 @@ def test_a_dummy_space_moves_nothing() -> None:
     assert rows.spans.tolist() == [[0, 1], [1, 3]]
 
 
-def test_lines_that_do_not_join_back_go_to_the_library() -> None:
+def test_lines_whose_bytes_differ_get_the_library_s_spans() -> None:
     asked: list[int] = []
 
     def fallback(which: list[int]) -> list[list[tuple[int, int]]]:
@@ -281,7 +281,7 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
         ("package:unheard-of", "no package is known"),
     ],
 )
-def test_what_cannot_run_says_why(spec: str, why: str) -> None:
+def test_references_that_cannot_be_opened(spec: str, why: str) -> None:
     with pytest.raises(KoktokError, match=why):
         load(spec)
 

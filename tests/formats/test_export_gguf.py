@@ -56,7 +56,7 @@ def back(written: Path) -> GgufVocab:
     return read(written)
 
 
-def test_what_is_written_is_read_back(tokenizer: Tokenizer, written: Path, back: GgufVocab, tmp_path: Path) -> None:
+def test_a_written_file_is_read(tokenizer: Tokenizer, written: Path, back: GgufVocab, tmp_path: Path) -> None:
     table = make(tokenizer)
     assert back == table
     assert write(table, tmp_path / "b.gguf").read_bytes() == written.read_bytes()
@@ -90,7 +90,7 @@ def test_every_piece_score_and_type(tokenizer: Tokenizer, back: GgufVocab) -> No
 SPECIALS = ("<unk>", "</s>")
 
 
-def test_roles_without_a_token_are_not_left_to_chance() -> None:
+def test_roles_without_a_token_have_defined_ids() -> None:
     """llama.cpp's own defaults would be ids of bytes."""
     assert table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer()).roles == {
         "bos": 258,
@@ -243,14 +243,14 @@ HOSTILE = {
         (field(b"a", 9, struct.pack("<IQ", 8, 1 << 25)) + bytes(1 << 28), "16,777,216 strings in `a`, got 33,554,432"),
     ],
 )
-def test_a_large_file_is_not_read_string_by_string_for_ever(content: bytes, what: str, tmp_path: Path) -> None:
+def test_a_large_claim_is_refused_at_once(content: bytes, what: str, tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(header(content))
     with pytest.raises(ArtifactError, match=f"expected at most {what}"):
         read(tmp_path / "model.gguf")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_a_file_claims_is_held_against_its_size_before_the_library_reads_it(name: str, tmp_path: Path) -> None:
+def test_a_header_is_checked_before_the_library_reads_it(name: str, tmp_path: Path) -> None:
     content, message = HOSTILE[name]
     (tmp_path / "model.gguf").write_bytes(content)
     table = table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())
@@ -292,7 +292,7 @@ class TestBadInput:
         ):
             read(file)
 
-    def test_a_failure_leaves_what_was_there(self, file: Path) -> None:
+    def test_a_failure_leaves_the_old_file(self, file: Path) -> None:
         before = file.read_bytes()
         table = read(file)
         object.__setattr__(table, "tokens", (*table.tokens[:-1], "\ud800"))

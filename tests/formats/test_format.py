@@ -53,17 +53,6 @@ def test_it_loads_with_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:
     check(Tokenizer.load(folder), golden)
 
 
-def test_many_at_once_are_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:
-    folder, golden = saved
-    tokenizer = Tokenizer.load(folder)
-    rows = golden["texts"]
-    assert [ids.tolist() for ids in tokenizer.encode_ids([row["text"] for row in rows])] == [row["ids"] for row in rows]
-    assert tokenizer.decode_batch([row["ids"] for row in rows]) == [row["decoded"] for row in rows]
-    stream = tokenizer.stream()
-    for row in rows:
-        assert "".join([*map(stream.push, row["ids"]), stream.finish()]) == row["decoded"]
-
-
 def test_saved_or_exported_it_gives_the_same_ids_and_notes_both_digests(
     saved: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -101,7 +101,7 @@ def test_a_ready_name_means_the_same_in_every_folder(tmp_path: Path, monkeypatch
     assert TrainedTokenizer.load("koktok:own").vocab.size == 16_000
 
 
-def test_a_wrong_name_is_told_with_the_like_of_it() -> None:
+def test_the_error_for_a_wrong_name_suggests_a_similar_one() -> None:
     with pytest.raises(UsageError, match="there is no vocabulary `ko-32`; there are: ko-16k") as told:
         TrainedTokenizer.load("koktok:ko-32")
     assert "ko-32k" in str(told.value)
@@ -137,7 +137,7 @@ def test_packing_a_folder_gives_the_file() -> None:
     assert kept == made
 
 
-def test_what_is_no_folder_of_koktoks_is_not_packed(tmp_path: Path) -> None:
+def test_only_folders_of_koktok_are_packed(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError):
         packed(tmp_path)
 
@@ -158,7 +158,7 @@ def test_the_smallest_is_built_again_bit_for_bit(tmp_path: Path) -> None:
     assert not READY["ko-16k"].differences(tmp_path / "again")
 
 
-def test_a_build_that_comes_out_otherwise_says_which_files(tmp_path: Path) -> None:
+def test_a_different_build_lists_the_files(tmp_path: Path) -> None:
     folder = READY["ko-16k"].write(tmp_path / "again")
     assert not READY["ko-16k"].differences(folder)
     (folder / CARD).write_text("other")

@@ -92,7 +92,7 @@ def _has(name: str) -> bool:
     return True
 
 
-def test_megatron_wants_an_end_for_documents(packed: Packed, tmp_path: Path) -> None:
+def test_megatron_documents_require_an_end_token(packed: Packed, tmp_path: Path) -> None:
     if "eos_token" not in packed.manifest["roles"]:
         with pytest.raises(UsageError, match=r"(?s)requires the eos_token.*--style gpt"):
             to_megatron(packed, tmp_path / "out", documents=True)

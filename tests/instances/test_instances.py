@@ -86,7 +86,7 @@ def test_ids_and_marks_of_every_kind(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["unigram", "superwords", "bpe-bytes"])
 @given(text=strategies.korean_text())
-def test_eojeols_begin_behind_white_space(kind: str, text: str) -> None:
+def test_eojeols_begin_after_white_space(kind: str, text: str) -> None:
     tokenizer = loaded(unpacked(kind))
     normal = tokenizer.normalize(text)
     # Bytes of a space that is no piece are known for what they are by nobody.
@@ -264,7 +264,7 @@ def test_after_kills_it_is_the_same(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
 
 
-def test_what_is_there_is_taken_or_refused(packed: Packed, bert: Tokenizer, tmp_path: Path) -> None:
+def test_an_existing_folder_is_reused_or_refused(packed: Packed, bert: Tokenizer, tmp_path: Path) -> None:
     assert pack_mini(bert, packed.folder).manifest == packed.manifest
     with pytest.raises(UsageError, match="already exists and holds another"):
         pack_mini(bert, packed.folder, lexicon=lexicon(Whitespace()))
@@ -282,7 +282,7 @@ def test_what_is_there_is_taken_or_refused(packed: Packed, bert: Tokenizer, tmp_
         Packed.open(tmp_path / "torn").shard(0)
 
 
-def test_a_full_disk_is_told_and_the_run_goes_on(
+def test_a_full_disk_is_an_error_and_the_run_resumes(
     packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from koktok.instances import write
@@ -523,7 +523,7 @@ def test_units_are_masked_whole_and_as_the_shares_say() -> None:
     assert (other != read).mean() > 0.1
 
 
-def test_stems_endings_and_the_most() -> None:
+def test_stems_and_the_maximum_of_predictions() -> None:
     chance = np.random.default_rng(3)
     marks = np.array([SPECIAL, *[EOJEOL | MORPHEME, MORPHEME | ENDING] * 32] * 1000, np.uint8)
     ids, offsets = chance.integers(300, 4000, len(marks)), np.arange(0, len(marks) + 1, 65)
@@ -588,7 +588,7 @@ def test_wrong_options(options: Any, wrong: dict[str, Any], message: str) -> Non
     room=st.integers(3, 20),
     across=st.booleans(),
 )
-def test_every_token_stands_in_one_instance(documents: list[list[int]], room: int, across: bool) -> None:
+def test_every_token_is_in_one_instance(documents: list[list[int]], room: int, across: bool) -> None:
     sizes = np.array([sum(sentences) for sentences in documents])
     ends = np.cumsum([n for sentences in documents for n in sentences])
     starts = np.concatenate([[0], np.cumsum([len(sentences) for sentences in documents])])
@@ -621,7 +621,7 @@ def columns(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "plan", [Plan(length=64, seed=9), Plan(length=64, across=True, masking=Masking(unit="morpheme"))]
 )
-def test_an_instance_alone_is_the_one_among_all(packed: Packed, plan: Plan) -> None:
+def test_an_instance_is_the_same_alone_and_in_a_batch(packed: Packed, plan: Plan) -> None:
     made = Instances(packed, plan, epoch=2)
     whole = columns(made.batch(range(len(made))))
     assert columns([made[i] for i in (0, 7, len(made) - 1)]) == [whole[0], whole[7], whole[-1]]
@@ -637,7 +637,7 @@ def test_an_instance_alone_is_the_one_among_all(packed: Packed, plan: Plan) -> N
     assert Counter(i for row in whole for i in text_ids(row) if i not in specials) == Counter(ids_of(packed))
 
 
-def test_workers_change_no_byte_and_a_disk_nothing_else(packed: Packed, tmp_path: Path) -> None:
+def test_workers_change_no_byte_and_files_have_the_same_rows(packed: Packed, tmp_path: Path) -> None:
     plan = Plan(length=64, seed=1, masking=Masking(unit="morpheme", rate=0.2))
     for workers in (1, 8):
         write_instances(packed, plan, tmp_path / str(workers), epochs=2, shard_instances=100, workers=workers)
@@ -698,7 +698,7 @@ def test_rows_of_transformers_are_masked_by_eojeol(kind: str, tmp_path: Path) ->
         KoktokCollator(folder, Masking(unit="morpheme"))(rows)
 
 
-def test_a_tokenizer_without_a_mask_is_told_of_a_style(tmp_path: Path) -> None:
+def test_a_tokenizer_without_a_mask_token_is_refused_with_a_hint(tmp_path: Path) -> None:
     gpt = styled("unigram", "gpt")
     packed = packed_of(gpt, TEXT, tmp_path)
     with pytest.raises(UsageError, match=r"(?s)requires the mask_token.*--style bert"):

@@ -66,7 +66,7 @@ class TestHuggingFace:
         return "".join(stream.step(hf, i) or "" for i in ids)
 
     @pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
-    def test_it_never_ends_so_a_broken_end_is_lost(self, model: str, trained: Trained) -> None:
+    def test_it_has_no_finish_so_an_incomplete_character_is_lost(self, model: str, trained: Trained) -> None:
         """It waits while the text ends in U+FFFD and has no `finish`: a model stopped in mid-character, or a text that
         really ends so, loses its last characters. Ours gives what `decode` gives."""
         folder = trained(**MODELS[model])
@@ -76,7 +76,7 @@ class TestHuggingFace:
             assert ours.decode(ids).endswith("\ufffd")
             assert self.theirs(folder, ids) == "가"
 
-    def test_it_dies_of_jamo(self, trained: Trained, mini: list[str]) -> None:
+    def test_it_fails_on_jamo(self, trained: Trained, mini: list[str]) -> None:
         """It wants each text to begin with the one before; 나 does not begin 난. Ours waits."""
         folder = trained(**MODELS["jamo model"])
         ours = Tokenizer.load(folder)

@@ -159,7 +159,7 @@ def test_unigram_golden(scores: dict[str, float], text: str, expected: list[str]
     assert ids_of_hf(vocab, text) == spm(vocab).encode(text) == ids
 
 
-def test_a_byte_piece_is_spelled_by_users_only_in_hugging_face_and_only_with_unknown_characters() -> None:
+def test_hugging_face_reads_text_as_a_byte_piece_beside_unknown_characters() -> None:
     vocab = Vocab.unigram({"가": -1.0})
     text = "<0x0A>"
     assert UnigramModel(vocab).encode(text)[0] == spm(vocab).encode(text) == list(text.encode())
