@@ -37,7 +37,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "bert": {"train": {"model": "wordpiece", "vocab_size": 4000}, "special": {"style": "bert"}},
     "llama": {"train": {"model": "bpe-bytes"}, "special": {"style": "llama", "chat_template": "llama-3"}},
     "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "repeats": 2, "lone_jamo": True}},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
 }
 
 
