@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import strategies
 from conftest import MINI, koktok
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from samples import KINDS, TEXT, lexicon, styled, unpacked
+from samples import KINDS, TEXT, files_of, lexicon, rows_of, styled, text_ids, unpacked
 
 from koktok import Recipe, Tokenizer, load
 from koktok.errors import ArtifactError, InputError, UsageError
@@ -208,10 +207,6 @@ def test_the_packed_layer_is_the_text(packed: Packed, bert: Tokenizer) -> None:
     assert packed.manifest["n_documents"] == len(documents)
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 @pytest.mark.parametrize("threads", [1, 8])
 def test_threads_change_no_byte_of_it(packed: Packed, bert: Tokenizer, tmp_path: Path, threads: int) -> None:
     assert files_of(pack_mini(bert, tmp_path / "p", threads=threads).folder) == files_of(packed.folder)
@@ -305,14 +300,6 @@ def test_a_full_disk_is_an_error_and_the_run_resumes(
 def packed_of(tokenizer: Tokenizer, text: str, folder: Path, **options: Any) -> Packed:
     (folder / "a.txt").write_text(text, encoding="utf-8")
     return write_packed(tokenizer, Source.of(folder / "a.txt"), folder / "packed", lexicon=lexicon(), **options)
-
-
-def text_ids(row: dict[str, Any], kind: str = "mlm") -> list[int]:
-    """The ids of the text of an instance, before masking."""
-    ids, labels = row["input_ids"], row["labels"]
-    if kind in ("t5", "lm"):
-        return [*ids, *labels] if kind == "t5" else ids
-    return [i if label == IGNORED else label for i, label in zip(ids, labels, strict=True)]
 
 
 def ids_of(packed: Packed) -> list[int]:
@@ -607,11 +594,6 @@ def test_every_token_is_in_one_instance(documents: list[list[int]], room: int, a
         assert np.searchsorted(borders, begin, side="right") == np.searchsorted(borders, end)
         whole = begin in (0, *ends) and end in ends
         assert whole or end - begin == room or {int(begin), int(end)} & set(ends.tolist()) or end - begin < room
-
-
-def rows_of(folder: Path) -> list[dict[str, Any]]:
-    files = sorted(folder.glob("*.arrow"))
-    return [row for file in files for row in pa.ipc.open_file(file).read_all().to_pylist()]
 
 
 def columns(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
