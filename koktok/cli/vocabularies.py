@@ -40,7 +40,6 @@ def vocabulary_show(name: Name) -> None:
 
     Example: koktok vocabulary show ko-32k
     """
-    from koktok.formats.folder import CARD
     from koktok.formats.vocabularies import find
     from koktok.progress import print_line
 
@@ -53,7 +52,7 @@ def vocabulary_show(name: Name) -> None:
         "train it again": f"koktok vocabulary build {ready.name} -o {ready.name}",
     }
     print_line("\n".join([f"{ready.name}: {ready.title}", *(f"  {k}: {v}" for k, v in rows.items())]))
-    print_line(f"\n{ready.files[CARD]}")  # type: ignore[str-bytes-safe]
+    print_line(f"\n{ready.card}")
 
 
 @vocabulary_app.command("get")
