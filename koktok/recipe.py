@@ -537,7 +537,7 @@ class Recipe(_Section):
             if section := SECTION_OF.get(name):
                 new.setdefault(section, {})[name] = value
             elif name in SECTIONS and not isinstance(value, Mapping):
-                return self.build({**self.model_dump(mode="json"), name: value})  # which says what is wrong
+                return self.build({**self.model_dump(mode="json"), name: value})  # whose error names the wrong table
             elif name in SECTIONS:
                 new.setdefault(name, {}).update(value)
             elif value is not None:
@@ -551,14 +551,14 @@ class Recipe(_Section):
         for section, name in named:
             values[section][name] = new[section][name]
         values |= {name: value for name, value in new.items() if name not in SECTIONS}
+        if not _are_names(values):
+            return self.build(values)  # whose error names the wrong one
         if values["segment"]["segmenter"] != "kiwi" and ("segment", "user_dictionary") not in named:
             values["segment"] |= {"user_dictionary": "", "user_dictionary_sha256": ""}
-        for key, default in DEPENDENT.items():
-            section, name = key
-            if key == PATTERN and not named.isdisjoint(CUTTING):
-                default = _koktok
-            if key not in named and old[section][name] == DEPENDENT[key](old):
-                values[section][name] = default(values)
+        for (section, name), default in DEPENDENT.items():
+            if (section, name) not in named and old[section][name] == default(old):
+                own = (section, name) == PATTERN and not named.isdisjoint(CUTTING)
+                values[section][name] = "koktok" if own else default(values)
         if ("train", "specials") not in named:
             before, after = (
                 (of["special"]["style"], of["train"]["model"], of["special"]["chat_template"]) for of in (old, values)
@@ -690,21 +690,14 @@ def _prefix_space(values: Values) -> bool:
 
 
 def _superwords(values: Values) -> float:
-    return (
-        0.3
-        if _is_own_unigram(values) and values["train"]["preset"] != "aligned" and values["jamo"] is not True
-        else 0.0
-    )
+    wide = values["train"]["preset"] != "aligned" and values["jamo"] is not True
+    return 0.3 if _is_own_unigram(values) and wide else 0.0
 
 
 def _pattern(values: Values) -> str:
     cutting = values["pretokenize"]["split"], values["pretokenize"]["digits"]
     published = values["train"]["model"] == "bpe-bytes" and not values["train"]["superwords"]
     return "llama3" if published and cutting == ("eojeol", "single") else "koktok"
-
-
-def _koktok(_: Values) -> str:
-    return "koktok"
 
 
 def _trim_offsets(values: Values) -> bool:
@@ -733,22 +726,31 @@ DEPENDENT: dict[tuple[str, str], Callable[[Values], Any]] = {
 """Defaults that depend on the model, the preset and the style, by section and field; each may depend on those above it."""
 
 
+def _are_names(values: Values) -> bool:
+    """Whether the values on which defaults depend are of the right type."""
+    train, special = values["train"], values["special"]
+    names = (train["model"], train["backend"], train["preset"], special["style"], special["chat_template"])
+    return all(isinstance(name, str) for name in names)
+
+
 def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Values of a recipe with all defaults, and with older names replaced; unchanged if a table is none."""
+    """Values of a recipe with all defaults and with older names replaced; unchanged where a field or table refuses them."""
     given = {name: table for name in SECTIONS if (table := _plain(values.get(name, {}))) is not None}
     if given.keys() != SECTIONS.keys():
         return values
-    given["train"] = train = {("price" if name == "superword_price" else name): v for name, v in given["train"].items()}
+    train = {("price" if name == "superword_price" else name): v for name, v in given["train"].items()}
     if train.get("preset") == "balanced":
-        given["train"] = train = {"superwords": 0.0, **train, "preset": "lm"}
-    model, style = train.get("model", "unigram"), given["special"].get("style", "plain")
-    specials, chat = train.get("specials", DEFAULT_SPECIALS), given["special"].get("chat_template", "")
-    if DIALS.get(model) != "share":
-        train.pop("share", None)  # older recipes name one with every model
-    known = isinstance(style, str) and isinstance(chat, str) and style in STYLES  # else their fields refuse them
-    if known and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
-        train["specials"] = styles.joined(specials, style, model, chat)
+        train = {"superwords": 0.0, **train, "preset": "lm"}
+    given["train"] = train
     whole: Values = {"jamo": False, **values, **{name: DEFAULTS[name] | table for name, table in given.items()}}
+    if not _are_names(whole):
+        return values
+    train, model, specials = whole["train"], whole["train"]["model"], whole["train"]["specials"]
+    style, chat = whole["special"]["style"], whole["special"]["chat_template"]
+    if DIALS.get(model) != "share":
+        train["share"] = None  # older recipes name one with every model
+    if style in STYLES and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
+        train["specials"] = styles.joined(specials, style, model, chat)
     if model == "jamo":
         whole["jamo"] = True
     if values.get("format") == 1:  # which had no defaults that depend on other values
