@@ -39,6 +39,10 @@ COLUMNS: Final = (
     ("recall_copula", "copula"),
     ("span_borders@klue-ner", "entities"),
     ("span_borders@korquad", "answers"),
+    ("stem_whole", "stems"),
+    ("line_start_alike", "line start"),
+    ("split_characters", "inside characters"),
+    ("fertility_change_nfd", "NFD"),
     ("round_trip_nfc", "lines back"),
     ("unknown_eojeols", "unknown"),
     ("english_fertility", "English"),
@@ -142,8 +146,11 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
         "## What the columns say",
         "Made by `python -m eval.leaderboard`. Headline: F1 before particles (josa), endings (eomi) and the copula, mean of UD Kaist "
         "and UD KSL. F1 Kaist, KSL: all borders between syllables; all gaps: beside punctuation, digits and letters too. Entities, answers: "
-        "the share that begins and ends at token borders. Lines back: share that decodes to what was encoded (NFC). Unknown: eojeols with an "
-        "unknown token. English: tokens per word; code: tokens per byte, with its indentation and with one space between words. "
+        "the share that begins and ends at token borders. Stems: first nouns and verbs of a word that are exactly one token. Line start: "
+        "words that are cut alike at the start of a line and in its midst. Inside characters: token borders inside a character, per "
+        "character. NFD: more tokens per eojeol where the text is decomposed. Lines back: share that decodes to what was encoded (NFC). "
+        "Unknown: eojeols with an unknown token. English: tokens per word; code: tokens per byte, with its indentation and with one space"
+        " between words. "
         f"{beside_of(report)} {speed_of(timed)}"
         f"Brackets: 95 % intervals, Student's t over {units_of(report)}; they are over texts with one "
         "training each. Compare rows at equal tokens: every cut raises recall.",

@@ -1,13 +1,12 @@
-"""Styles: which special tokens a tokenizer has, what part each plays, and what stands around a text that a model reads.
+"""Styles: the special tokens of a model family, their roles, and the template around a text.
 
-What users of a model family expect. A style names the special tokens as that family spells them, the
-roles that transformers asks for (`bos_token`, `mask_token`, ...), the template around a text and a pair of texts, the
-sides of padding and truncation, and the longest input. Pieces know nothing of it: special tokens stand behind them, so
-a trained tokenizer changes its style without a new training.
+A style has the special tokens in the spelling of the family, their roles in transformers (`bos_token`, `mask_token`, ...), the
+template around a text and a pair of texts, the sides of padding and truncation, and the longest input. Special tokens have the
+ids after the pieces, so a trained tokenizer changes its style without a new training.
 
-The families, and where their ways were read: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), GPT-2 with the padding
-token of GPT-NeoX, Llama 3, T5 with its sentinels in falling order at the very end, as the span-corruption scripts count
-them. Chat templates: ChatML and Llama 3, without tools.
+The families: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), GPT-2 with the padding token of GPT-NeoX, Llama 3, T5 with
+its sentinels in falling order at the end, as the span-corruption scripts count them. Chat templates: ChatML and Llama 3,
+without tools.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from typing import Any, Literal, get_args
 
 from koktok.errors import ArtifactError, InputError, RecipeError
@@ -50,10 +50,10 @@ Side = Literal["left", "right"]
 DEFAULT_SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 
 WORDPIECE_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-"""What stands in place of `DEFAULT_SPECIALS` for WordPiece: the names that every reader of BERT's models looks for."""
+"""The default special tokens of WordPiece: the names of BERT."""
 
 NO_LIMIT = int(1e30)
-"""What transformers itself writes where a model has no maximum length."""
+"""The maximum length that transformers writes for a model without one."""
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "pad_token": ("<pad>", "[PAD]", "<|padding|>", "<|finetune_right_pad_id|>"),
@@ -64,7 +64,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "sep_token": ("[SEP]", "<sep>"),
     "mask_token": ("<mask>", "[MASK]"),
 }
-"""Which special token plays which role for transformers, by the spellings that readers know: the roles of `plain`."""
+"""The usual spellings of the special token of each role, for the style `plain`."""
 
 TEMPLATES: Mapping[TemplateName, tuple[str, str]] = {
     "none": ("A", "A B:1"),
@@ -74,21 +74,21 @@ TEMPLATES: Mapping[TemplateName, tuple[str, str]] = {
     "cls-sep": ("cls A sep", "cls A sep B:1 sep:1"),
     "cls-sep-sep": ("cls A sep", "cls A sep sep B sep"),
 }
-"""What stands around one text and around two; a number behind a colon is the `token_type_id`, else 0."""
+"""The templates of one text and of two; the number after a colon is the `token_type_id`, else 0."""
 
 WHITE_SPACE = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""What a special token with `lstrip` takes away before it: Unicode's list, as Rust has it (Python's adds U+001C to U+001F)."""
+"""White space that a special token with `lstrip` removes before it: Unicode's list, as in Rust (Python adds U+001C to U+001F)."""
 
 _UNKNOWN_IN_SENTENCEPIECE = ("unigram", "unigram-em", "bpe")
-# The sentencepiece library loads no model without an unknown token, though with byte fallback nothing becomes it.
+# The sentencepiece library requires an unknown token, though texts never get it with byte fallback.
 
 
 @dataclass(frozen=True)
 class Style:
-    """Everything about special tokens that is no id."""
+    """The properties of special tokens, without their ids."""
 
     specials: tuple[str, ...]
     roles: Mapping[str, str]
@@ -112,7 +112,7 @@ class Style:
         >>> style_for("bert").around(pair=True)[-2:]
         [('B', 1), ('[SEP]', 1)]
         """
-        found = []
+        items = []
         for item in TEMPLATES[self.template][pair].split():
             name, _, kind = item.partition(":")
             if name not in ("A", "B"):
@@ -122,12 +122,12 @@ class Style:
                         hint=f"train with --specials {ROLES[f'{name}_token'][0]}, or --template none",
                     )
                 name = self.roles[f"{name}_token"]
-            found.append((name, int(kind or 0)))
-        return found
+            items.append((name, int(kind or 0)))
+        return items
 
     @property
     def frame(self) -> tuple[list[str], list[str]]:
-        """The special tokens before and behind one text."""
+        """The special tokens before and after one text."""
         tokens = [token for token, _ in self.around()]
         at = tokens.index("A")
         return tokens[:at], tokens[at + 1 :]
@@ -157,8 +157,8 @@ STYLES: Mapping[StyleName, Style] = {
     ),
     "gpt": Style(
         ("<|endoftext|>", "<|padding|>"),
-        # A padding token of its own: a collator leaves padding out of the loss, and `pad_token = eos_token` would leave
-        # out every end of text with it.
+        # Its own padding token: a collator excludes padding from the loss, and `pad_token = eos_token` would exclude the
+        # end of every text, too.
         _roles(bos="<|endoftext|>", eos="<|endoftext|>", unk="<|endoftext|>", pad="<|padding|>"),
         model_max_length=1024,
     ),
@@ -209,17 +209,17 @@ CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
         "{%- endif %}",
     ),
 }
-"""Chat templates by name: the special tokens that they need, the last of which ends a turn, and the Jinja source.
+"""Chat templates by name: their special tokens, the last of which ends a turn, and the Jinja source.
 
-What the assistant says stands inside `generation`, the end of its turn with it, so that
-`apply_chat_template(return_assistant_tokens_mask=True)` of transformers marks what a model is trained to say.
+The text of the assistant with the end of its turn is inside `generation`, so that
+`apply_chat_template(return_assistant_tokens_mask=True)` of transformers marks the tokens of the loss.
 """
 
 
 def cut_at(
     text: str, allowed: Collection[str] | Literal["all"], known: Collection[str], lstrip: Collection[str] = ()
 ) -> list[tuple[int, int, str]]:
-    """A text cut at the special tokens that it may spell, before normalization, the longest first as in Hugging Face.
+    """Split a text at the allowed special tokens, before normalization, the longest match first as in Hugging Face.
 
     Examples
     --------
@@ -234,25 +234,25 @@ def cut_at(
     parts, end = [], 0
     for match in pattern.finditer(text):
         before = text[end : match.start()]
-        kept = len(before.rstrip(WHITE_SPACE)) if match[0] in lstrip else len(before)
-        if kept:
-            parts.append((end, end + kept, ""))
-        parts.append((end + kept, match.end(), match[0]))
+        start = end + len(before.rstrip(WHITE_SPACE) if match[0] in lstrip else before)
+        if start > end:
+            parts.append((end, start, ""))
+        parts.append((start, match.end(), match[0]))
         end = match.end()
     if end < len(text):
         parts.append((end, len(text), ""))
     return parts
 
 
-def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]:
-    """`given` as a list of special tokens."""
+def special_tokens(value: Any, known: Collection[str], option: str) -> list[str]:
+    """The value of an option as a list of special tokens."""
     try:
-        if isinstance(given, str | bytes):
+        if isinstance(value, str | bytes):
             raise TypeError
-        names = list(given)
+        names = list(value)
     except TypeError:
-        example = f"[{given!r}]".replace("'", '"') if isinstance(given, str) else '["</s>"]'
-        raise InputError(f"expected special tokens as `{option}`, got {given!r}", hint=f"{option}={example}") from None
+        example = f"[{value!r}]".replace("'", '"') if isinstance(value, str) else '["</s>"]'
+        raise InputError(f"expected special tokens as `{option}`, got {value!r}", hint=f"{option}={example}") from None
     wrong = [name for name in names if not isinstance(name, str) or name not in known]
     if wrong:
         raise InputError(f"{wrong[0]!r} is no special token; there are {', '.join(known) or 'none'}")
@@ -260,7 +260,7 @@ def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]
 
 
 def chat_template(name: str) -> str:
-    """Jinja source of a preset, or the text itself where it is a template."""
+    """The Jinja source of a preset, or the text itself if it is a template."""
     if not name or "{" in name:
         return name
     if name not in CHAT_TEMPLATES:
@@ -272,39 +272,39 @@ def chat_template(name: str) -> str:
 
 
 def tokens_of(style: StyleName, model: str = "unigram", chat: str = "") -> tuple[str, ...]:
-    """The special tokens that a style and a chat template bring, without the tail."""
-    own = (
-        WORDPIECE_SPECIALS if style == "plain" and model in ("wordpiece", "wordpiece-bytes") else STYLES[style].specials
-    )
-    wanted = style != "plain" and (model in WITH_UNKNOWN or model in _UNKNOWN_IN_SENTENCEPIECE)
-    unknown = ("<unk>",) if wanted and not set(ROLES["unk_token"]) & set(own) else ()
-    talk = CHAT_TEMPLATES[chat][0] if chat in CHAT_TEMPLATES else ()
-    return tuple(dict.fromkeys((*own, *unknown, *talk)))
+    """The special tokens of a style and a chat template, without the tail."""
+    own = STYLES[style].specials
+    if style == "plain" and model in ("wordpiece", "wordpiece-bytes"):
+        own = WORDPIECE_SPECIALS
+    required = style != "plain" and (model in WITH_UNKNOWN or model in _UNKNOWN_IN_SENTENCEPIECE)
+    unknown = ("<unk>",) if required and not set(ROLES["unk_token"]) & set(own) else ()
+    turns = CHAT_TEMPLATES[chat][0] if chat in CHAT_TEMPLATES else ()
+    return tuple(dict.fromkeys((*own, *unknown, *turns)))
 
 
-def joined(given: Iterable[str], style: StyleName, model: str, chat: str) -> tuple[str, ...]:
-    """The special tokens of a style and a chat template, with those that a user gave.
+def joined(specials: Iterable[str], style: StyleName, model: str, chat: str) -> tuple[str, ...]:
+    """The special tokens of a style and a chat template, with those of a user.
 
-    The style's come first; of `plain`, which has no opinion, the user's.
+    Those of the style come first; with `plain`, those of the user.
     """
     usual = (DEFAULT_SPECIALS, WORDPIECE_SPECIALS)
-    own, mine = tokens_of(style, model, chat), tuple(given)
-    if mine in usual:
-        mine = ()
+    first, then = tokens_of(style, model, chat), tuple(specials)
+    if then in usual:
+        then = ()
     elif style == "plain":
-        own, mine = mine, tuple(token for token in own if not any(token in tokens for tokens in usual))
-    return tuple(dict.fromkeys((*own, *mine)))
+        first, then = then, tuple(token for token in first if not any(token in tokens for tokens in usual))
+    return tuple(dict.fromkeys((*first, *then)))
 
 
 def changed(
     specials: tuple[str, ...], before: tuple[StyleName, str, str], after: tuple[StyleName, str, str]
 ) -> tuple[str, ...]:
-    """The special tokens when style, model and chat template have changed: the old ones go, a user's own stay."""
+    """The special tokens after a change of style, model or chat template: the old ones are removed, a user's own stay."""
     if before == after or not all(isinstance(part, str) for part in after) or after[0] not in STYLES:
         return specials
     old = tokens_of(*before)
     if before[::2] == after[::2] and set(old) - set(specials):
-        return specials  # a list of the user's own
+        return specials  # the list is the user's own
     rest = (token for token in specials if token not in old)
     return tuple(dict.fromkeys((*tokens_of(*after), *rest)))
 
@@ -320,7 +320,7 @@ def style_for(
     truncation_side: Side | None = None,
     trim_offsets: bool | None = None,
 ) -> Style:
-    """A style as it is for the special tokens that are there, with a user's own wishes.
+    """A style for a list of special tokens, with the values that a user chose.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def style_for(
         if "<unk>" in tokens:
             roles["unk_token"] = "<unk>"
     if chat in CHAT_TEMPLATES and CHAT_TEMPLATES[chat][0][-1] in tokens:
-        # A chat model says that its turn is over, not that the text is: whoever generates stops at `eos_token`.
+        # A chat model ends its turn, not the text, and generation stops at `eos_token`.
         roles["eos_token"] = CHAT_TEMPLATES[chat][0][-1]
     changes = {
         "template": template,
@@ -355,20 +355,15 @@ def style_for(
     )
 
 
-def reserved_slots(n: int, taken: Iterable[str] = (), *, first: int = 0) -> tuple[str, ...]:
-    """Names of `n` slots that are kept free, counted from `first`; a name that is taken is passed over."""
-    names: list[str] = []
-    i, used = first, set(taken)
-    while len(names) < n:
-        name = f"<|reserved_{i}|>"
-        i += 1
-        if name not in used:
-            names.append(name)
-    return tuple(names)
+def reserved_slots(n: int, taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """Names of `n` reserved ids, counted from 0 without those that are taken."""
+    used = set(taken)
+    names = (f"<|reserved_{i}|>" for i in count())
+    return tuple(islice((name for name in names if name not in used), n))
 
 
 def fill(vocab: Vocab, multiple: int, tail: Sequence[str] = ()) -> Vocab:
-    """The vocabulary with reserved slots up to the next multiple of a size: matrix products like rows in 64s."""
+    """The vocabulary with reserved ids up to the next multiple of a size: matrix products are faster with multiples of 64."""
     missing = -vocab.size % multiple
     if not missing:
         return vocab

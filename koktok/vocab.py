@@ -1,8 +1,8 @@
-"""`Vocab`: pieces, their ids and scores: what a trainer returns and a model runs on.
+"""`Vocab`: pieces, their ids and scores: the result of a trainer, and the input of a run-time model.
 
-Ids are the 256 bytes in one block (where the vocabulary falls back to bytes), then
-the pieces, then the special tokens, so that special tokens are never model pieces and user text cannot reach them.
-Unigram pieces stand by falling score, then by string; BPE pieces by rank, the alphabet first.
+Ids are the 256 bytes in one block (in vocabularies with byte fallback), then the pieces, then the special tokens. Special
+tokens are never model pieces, so user text cannot reach them. Unigram pieces are ordered by falling score, then by string;
+BPE pieces by rank, the alphabet first.
 """
 
 from __future__ import annotations
@@ -51,33 +51,28 @@ SCORE_STEP = 1 / 256
 """Scores are multiples of this, so that float32 (SentencePiece) and float64 (Hugging Face) sum them alike."""
 
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
-"""What SentencePiece and Hugging Face call the pieces of byte fallback."""
-
-BYTE_SCORE_MARGIN = 4.0
+"""Names of the pieces of byte fallback in SentencePiece and Hugging Face."""
 
 FORBIDDEN = "▁"
-"""Never part of a piece: SentencePiece decodes it to a space. As bytes it comes back exactly."""
+"""Never part of a piece: SentencePiece decodes it to a space. As bytes it is restored exactly."""
 
 MARK = "##"
-"""What stands before a piece of WordPiece that continues a word."""
-
-UNKNOWN_PENALTY = 10.0
-"""What Hugging Face and SentencePiece subtract from the lowest score for an unknown character."""
-
-MAX_CHARS = 100
-"""A longer word is unknown to WordPiece, as in Hugging Face, whose default this is."""
-
-NO_MAX_CHARS = (1 << 32) - 1
-"""Where nothing is unknown there is no limit. tokenizers 1.0 reads 32 bits. Hugging Face takes seconds for a word of ten
-thousand bytes: it tries every length at every place."""
+"""Prefix of WordPiece's pieces that continue a word."""
 
 UNKNOWN = ("[UNK]", "<unk>")
-"""Special tokens that stand for what a vocabulary without byte fallback cannot spell; the first one found is used."""
+"""Unknown tokens, for text that a vocabulary without byte fallback cannot spell; the first one in the vocabulary is used."""
+
+MAX_CHARS = 100
+"""A longer word is unknown to WordPiece, as by default in Hugging Face."""
+
+NO_MAX_CHARS = (1 << 32) - 1
+"""The limit of kinds without unknown words: the largest number that tokenizers 1.0 reads. Hugging Face takes seconds for a
+word of ten thousand bytes: it tries every length at every place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRow:
-    """What sets a kind of vocabulary apart; code is named as "module:name" and imported when it is used."""
+    """The properties of a kind of vocabulary; code is named as "module:name" and imported when it is used."""
 
     trainer: str
     model: str
@@ -98,7 +93,6 @@ class KindRow:
 
 
 def _row(family: str, **columns: Any) -> KindRow:
-    """A row of a kind that a trainer, a model and a solver of one name serve."""
     trainer, model, solver = _FAMILIES[family]
     return KindRow(
         trainer=f"koktok.training.{trainer}",
@@ -148,11 +142,11 @@ word; nothing is unknown.""",
     "ngram": _row("longest"),
     "morpheme": _row("longest"),
 }
-"""The kinds. A new one is a row here, and the functions that it names."""
+"""The kinds of vocabulary. A new kind is a row here, and the functions that the row names."""
 
 
 def named(name: str) -> Any:
-    """The object that "module:name" names."""
+    """Import the object with the name "module:name"."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -165,31 +159,30 @@ BYTE_CHARS = tuple(
     chr(byte) if byte in _PRINTABLE else chr(0x100 + sum(b not in _PRINTABLE for b in range(byte)))
     for byte in range(256)
 )
-"""How GPT-2 spells bytes: printable Latin-1 as itself, the 68 others as U+0100 and up; the alphabet of "bpe-bytes"."""
+"""GPT-2's characters for bytes: printable Latin-1 as itself, the 68 others as U+0100 and up; the alphabet of "bpe-bytes"."""
 
 BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
-"""The byte that a character of a byte-level piece spells."""
-
+"""The byte of each of these characters."""
 
 SPARE_IDS = 100_000
 """Ids without a token that a foreign vocabulary may have beside three for each token: reserved ones, and holes."""
 
 
 def check_sparse(ids: Collection[int], where: str) -> None:
-    """Refuse ids that go far beyond their number: whatever is listed by id would fill the memory."""
+    """Refuse ids far beyond the number of pieces: a table by id would fill the memory."""
     if max(ids, default=0) > 4 * len(ids) + SPARE_IDS:
         raise ArtifactError(
-            f"`{where}` gives the id {max(ids)} in a vocabulary of {len(ids)} pieces", hint="ids are numbered on from 0"
+            f"`{where}` gives the id {max(ids)} in a vocabulary of {len(ids)} pieces", hint="ids count from 0"
         )
 
 
 def _check_strings(name: str, strings: Any) -> None:
     if not isinstance(strings, tuple) or not all(isinstance(string, str) and string for string in strings):
-        raise ArtifactError(f"the {name} of a vocabulary are strings, none of them empty")
+        raise ArtifactError(f"expected non-empty strings as {name} of a vocabulary, got others")
     try:
         "".join(strings).encode()
     except UnicodeEncodeError:
-        raise ArtifactError(f"the {name} hold a lone surrogate, which UTF-8 cannot hold") from None
+        raise ArtifactError(f"the {name} contain a lone surrogate, which UTF-8 cannot encode") from None
 
 
 _SPELLING = str.maketrans({chr(byte): char for byte, char in enumerate(BYTE_CHARS)})
@@ -213,7 +206,7 @@ def unspell(spelled: str) -> str:
 
 
 def splits(pieces: Collection[str]) -> list[tuple[str, str]]:
-    """The merges for libraries that rank pairs: all splits of all pieces into two pieces, by the rank of the piece.
+    """The merges for libraries that rank pairs: all splits of each piece into two pieces, in the order of the pieces.
 
     Examples
     --------
@@ -230,7 +223,7 @@ def splits(pieces: Collection[str]) -> list[tuple[str, str]]:
 
 
 def readable(piece: str, kind: str) -> str:
-    """A piece as people read it: text where its bytes make characters, and what byte fallback calls the others.
+    """A piece for display: text where its bytes make characters, and `<0xEA>` for other bytes.
 
     Examples
     --------
@@ -246,15 +239,15 @@ def readable(piece: str, kind: str) -> str:
 
 
 def readable_bytes(raw: bytes) -> str:
-    """Bytes as people read them: text where they make characters, and what byte fallback calls the others."""
-    found = ""
+    """Bytes for display: text where they make characters, and `<0xEA>` for other bytes."""
+    text = ""
     while raw:
         try:
-            return found + raw.decode()
+            return text + raw.decode()
         except UnicodeDecodeError as error:
-            found += raw[: error.start].decode() + "".join(BYTE_PIECES[byte] for byte in raw[error.start : error.end])
+            text += raw[: error.start].decode() + "".join(BYTE_PIECES[byte] for byte in raw[error.start : error.end])
             raw = raw[error.end :]
-    return found
+    return text
 
 
 @dataclass(frozen=True, repr=False)
@@ -264,7 +257,7 @@ class Vocab:
     Examples
     --------
     >>> vocab = Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}, specials=("</s>",))
-    >>> vocab.size, vocab.id_of("가나"), vocab.pieces
+    >>> vocab.size, vocab.ids["가나"], vocab.pieces
     (260, 257, ('가', '가나', '나'))
     """
 
@@ -278,8 +271,8 @@ class Vocab:
         for name, strings in (("pieces", self.pieces), ("specials", self.specials)):
             _check_strings(name, strings)
         known = set(self.pieces)
-        if len(known) != len(self.pieces) or "" in known:
-            raise ArtifactError("expected distinct, non-empty pieces")
+        if len(known) != len(self.pieces):
+            raise ArtifactError("expected distinct pieces")
         text = "".join(self.pieces)
         missing = set(text) - known
         if missing and self.kind not in WITH_UNKNOWN:
@@ -310,7 +303,7 @@ class Vocab:
         return f"Vocab({self.kind}, size={self.size}, pieces=({shown}), specials={len(self.specials)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the tables that are made on first use: a copy makes its own, and its bytes tell nothing of its past.
+        # Without cached tables, so that a used vocabulary pickles to the same bytes as a fresh one.
         return {name: self.__dict__[name] for name in ("kind", "pieces", "scores", "specials", "byte_fallback")}
 
     @classmethod
@@ -323,14 +316,14 @@ class Vocab:
         *,
         byte_fallback: bool = True,
     ) -> Vocab:
-        """What the constructor makes, without its checks: for what is known to have passed them."""
+        """Construct without checks, for content that has passed them before."""
         vocab = object.__new__(cls)
         vocab.__dict__.update(kind=kind, pieces=pieces, scores=scores, specials=specials, byte_fallback=byte_fallback)
         return vocab
 
     @classmethod
     def unigram(cls, scores: Mapping[str, float], *, specials: Iterable[str] = ()) -> Vocab:
-        """A unigram vocabulary in canonical order, with scores made at most 0 and rounded.
+        """A unigram vocabulary in canonical order, with scores lowered to at most 0 and rounded.
 
         Positive scores are lowered by a constant per *character*: every segmentation of a word has the same characters,
         so no comparison between two segmentations changes (a constant per piece would change them all).
@@ -353,18 +346,18 @@ class Vocab:
     def bpe_bytes(cls, merged: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
         """A byte-level BPE vocabulary, spelled with `BYTE_CHARS`: the 256 bytes, then the merged pieces by rank.
 
-        The bytes stand by code point of their spelling, as in GPT-2's own vocabulary.
+        The bytes are ordered by the code point of their spelling, as in GPT-2's own vocabulary.
         """
         return cls("bpe-bytes", (*sorted(BYTE_CHARS), *merged), (), tuple(specials), byte_fallback=False)
 
     @classmethod
     def plain(cls, kind: ModelKind, pieces: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
-        """A vocabulary whose order is the caller's; with byte fallback unless its model reads whole words."""
+        """A vocabulary in the order of the caller; with byte fallback unless its model reads whole words."""
         return cls(kind, tuple(pieces), (), tuple(specials), byte_fallback=kind not in WITH_UNKNOWN)
 
     @property
     def n_bytes(self) -> int:
-        """How many ids the byte block takes: 256 or 0."""
+        """Number of ids of the byte block: 256 or 0."""
         return 256 if self.byte_fallback else 0
 
     @property
@@ -379,35 +372,35 @@ class Vocab:
 
     @property
     def size(self) -> int:
-        """All ids: bytes, pieces and specials."""
+        """Number of ids: bytes, pieces and special tokens."""
         return self.n_bytes + len(self.pieces) + len(self.specials)
 
     @property
     def first_special(self) -> int:
-        """The id behind that of the last piece."""
+        """The first id after the pieces."""
         return self.n_bytes + len(self.pieces)
 
     @property
     def unknown_score(self) -> float:
-        """What a character without a piece adds to the sum of scores."""
-        return min(self.byte_score, min(self.scores, default=0.0)) - UNKNOWN_PENALTY
+        """The score of a character without a piece; Hugging Face and SentencePiece subtract 10 from the lowest score."""
+        return min(self.byte_score, min(self.scores, default=0.0)) - 10.0
 
     @property
     def longest_word(self) -> int:
-        """A longer word is unknown to WordPiece; counted in bytes where pieces are spelled in bytes."""
+        """Longest word of WordPiece, in characters, or in bytes if pieces are spelled in bytes; a longer one is unknown."""
         return NO_MAX_CHARS if self.bytewise else MAX_CHARS
 
     @property
     def byte_score(self) -> float:
         """The score of a byte piece: so low that text that spells `<0x0A>` is never read as that byte.
 
-        Such text has six characters, each of them at best a piece of its own; the byte must lose against all six.
+        Such text has six characters, each at least a piece of its own; the byte must score less than all six together.
         """
-        return 6 * min(self.scores, default=0.0) - BYTE_SCORE_MARGIN
+        return 6 * min(self.scores, default=0.0) - 4.0
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """Piece to id, without bytes and specials."""
+        """Piece to id, without bytes and special tokens."""
         return {piece: self.n_bytes + i for i, piece in enumerate(self.pieces)}
 
     @cached_property
@@ -427,7 +420,7 @@ class Vocab:
 
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
-        r"""The bytes that every id stands for inside a text: without the mark of a continued word, a special token as itself.
+        r"""The bytes of every id inside a text: without the mark of a continued word; a special token as its own spelling.
 
         Examples
         --------
@@ -440,10 +433,10 @@ class Vocab:
         pieces, specials = bare[self.n_bytes : self.first_special], bare[self.first_special :]
         if self.bytewise:
             flat = "".join(pieces).translate(_LATIN).encode("latin-1")
-            found = [flat[first:last] for first, last in pairwise(accumulate(map(len, pieces), initial=0))]
+            encoded = [flat[first:last] for first, last in pairwise(accumulate(map(len, pieces), initial=0))]
         else:
-            found = [piece.encode() for piece in pieces]
-        return (*(bytes([i]) for i in range(self.n_bytes)), *found, *(token.encode() for token in specials))
+            encoded = [piece.encode() for piece in pieces]
+        return (*(bytes([i]) for i in range(self.n_bytes)), *encoded, *(token.encode() for token in specials))
 
     @property
     def unknown_id(self) -> int:
@@ -452,11 +445,10 @@ class Vocab:
 
     @cached_property
     def guard(self) -> str:
-        r"""A regular expression for where a pretoken is cut so that no part of it begins with a special token, or ''.
+        r"""A regular expression of places where a pretoken is cut so that no part of it spells a special token, or ''.
 
-        Hugging Face's WordPiece and WordLevel want the unknown token in the model's own table, and with it every special
-        token before it, so that text which spells one would become it. Cut behind its first character, the text stays
-        text there and here.
+        Hugging Face's WordPiece and WordLevel require the unknown token in the model's own table, and with it every special
+        token before it, so text that spells one would become that token. Cut after its first character, it stays text.
         """
         return "|".join(
             f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in self.listed_specials if token[1:]
@@ -464,7 +456,7 @@ class Vocab:
 
     @property
     def listed_specials(self) -> tuple[str, ...]:
-        """The special tokens that stand in the model's own table: of kinds that read whole words, up to the unknown token."""
+        """The special tokens in Hugging Face's table of the model: of kinds that read whole words, up to the unknown token."""
         return self.tokens[self.first_special : self.unknown_id + 1] if self.kind in WITH_UNKNOWN else ()
 
     def guarded(self, pretoken: str) -> list[str]:
@@ -479,28 +471,24 @@ class Vocab:
 
     @cached_property
     def fragment_ids(self) -> frozenset[int]:
-        """Ids of single bytes that are a part of a character: what byte fallback gives, or what BPE over bytes left."""
+        """Ids of single bytes that may be a part of a character, from byte fallback or as pieces."""
         parts = {mark + char for char in BYTE_CHARS[0x80:] for mark in ("", MARK)}
         spelled = parts.intersection(self.ids) if self.bytewise else ()
         return frozenset((*range(self.n_bytes), *(self.ids[piece] for piece in spelled)))
 
     @cached_property
     def whole_characters(self) -> frozenset[str]:
-        """Characters that have a piece of their own; in WordPiece, both at the head of a word and inside."""
+        """Characters that have a piece of their own; in WordPiece, both at the beginning of a word and inside."""
         if self.kind == "wordpiece":
             return frozenset(piece for piece in self.ids if len(piece) == 1 and f"{MARK}{piece}" in self.ids)
         return frozenset(piece for piece in self.ids if len(piece) == 1)
 
-    def id_of(self, piece: str) -> int:
-        """The id of a piece or special token."""
-        return self.ids[piece] if piece in self.ids else self.special_ids[piece]
-
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over everything that decides ids."""
+        """First 16 hex digits of the SHA-256 over everything that determines ids."""
         parts = [
             json.dumps(part, ensure_ascii=False) for part in (self.kind, self.pieces, self.specials, self.byte_fallback)
         ]
-        # Scores repeat, and to spell a float takes time; only 0.0 and -0.0 are equal and spelled differently.
+        # Scores repeat, and formatting a float takes time; only 0.0 and -0.0 are equal and formatted differently.
         spelled = {score: repr(score) for score in set(self.scores)}
         plain = 0 in spelled or set(map(type, spelled)) - {float}
         scores = json.dumps(self.scores) if plain else f"[{', '.join(map(spelled.__getitem__, self.scores))}]"

@@ -132,11 +132,11 @@ def elsewhere(
     found = []
 
     def see(name: str, given: list[str], rows: list[list[int]]) -> None:
-        tally = CheckResult(f"ids: {name}", said="the ids of Tokenizer")
+        result = CheckResult(f"ids: {name}", said="the ids of Tokenizer")
         for text, ids in zip(given, rows, strict=True):
             ours = tokenizer.encode(text).ids
-            tally.record(ids == ours, "{}: {} in place of {}", text, ids, ours)
-        found.append(tally)
+            result.record(ids == ours, "{}: {} in place of {}", text, ids, ours)
+        found.append(result)
 
     if find_spec("cyllama") and not unsupported_reason(
         "gguf", tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)

@@ -21,7 +21,6 @@ from koktok.foreign import load
 from koktok.pipeline import train
 from koktok.text.sources import Source
 from koktok.tokenizer import TrainedTokenizer
-from koktok.training.lattice import CostWeights
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
@@ -91,10 +90,6 @@ VALUES = {
         {"x": 1}, {"train": 3}, {"train": {"x": 1}}, {"holdout": 2}, {"holdout": {"a": 1}}, {"jamo": {}}, {"special": {"style": []}},
         {"special": {"style": {"a": 1}}}, {"special": {"style": np.array([1])}}, {"segment": {"policy": "\ud800"}},
     ]),
-    "CostWeights": (
-        lambda _, bad: CostWeights.of(**{"lam": 1.0, "mu": 0.5, "nu": 0.4} | bad),
-        [{key: value} for key in ("lam", "mu", "nu", "rarity") for value in (-1, 1e308, float("inf"), float("nan"))],
-    ),
     "Source": (lambda _, bad: Source("a", (), weight=bad), [0, -1, 1e308, float("inf"), float("nan")]),
     "Vocab": (
         lambda _, bad: Vocab.bpe("가", bad[0], specials=bad[1]),

@@ -54,9 +54,7 @@ def test_text_that_spells_a_byte_loses_no_character(pieces: dict[str, float]) ->
 def test_ids_bytes_then_pieces_then_specials() -> None:
     vocab = Vocab.bpe("나가", ["가나"], specials=("<unk>", "</s>"))
     assert vocab.tokens == (*BYTE_PIECES, "가", "나", "가나", "<unk>", "</s>")
-    assert (vocab.size, vocab.id_of("가나"), vocab.id_of("</s>")) == (261, 258, 260)
-    with pytest.raises(KeyError):
-        vocab.id_of("다")
+    assert (vocab.size, vocab.token_ids["가나"], vocab.token_ids["</s>"]) == (261, 258, 260)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from koktok.count.shards import Text
+
 
 TEXT, SUMS, WORDS, RUNS = "text", 0, 1, 2
 """The column of documents, and the kinds of rows of a count: sums of a source, words, runs of words."""
@@ -63,14 +65,12 @@ def _tables(
     """Count documents in parts of some 16 MB, and behind them all, sum up the lines and signatures of their sources."""
     reports: dict[str, ReadReport] = {}
     limbs: dict[str, NDArray[np.uint64]] = {}
-    waiting: dict[str, list[tuple[bytes, NDArray[np.bool_], NDArray[np.bool_]]]] = {}
+    waiting: dict[str, Text] = {}
     size = 0
 
     def counted() -> Iterator[tuple[int, str, pl.DataFrame]]:
-        for source, texts in waiting.items():
-            data, held, ends = zip(*texts, strict=True)
-            tables = tables_of(b"".join(data), np.concatenate(held), np.concatenate(ends), runs=runs)
-            for kind, table in zip((WORDS, RUNS), tables, strict=False):
+        for source, text in waiting.items():
+            for kind, table in zip((WORDS, RUNS), tables_of(text, runs=runs), strict=False):
                 yield kind, source, table
         waiting.clear()
 
@@ -79,7 +79,7 @@ def _tables(
         limbs[source] = limbs.get(source, np.zeros(LIMBS, np.uint64)) + hash_sum(digests)
         held = held_by_document(block, digests, holdout)
         reports[source].lines += block.n_lines
-        waiting.setdefault(source if by_source else "", []).append((block.data, held, block.ends))
+        waiting.setdefault(source if by_source else "", []).append((block, held))
         size += len(block.data)
         if size >= SHARD:
             yield from counted()

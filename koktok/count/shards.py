@@ -27,7 +27,7 @@ import polars as pl
 from polars import col
 
 from koktok.count.count_files import CountFile
-from koktok.count.counts import WORD, Counts, summed
+from koktok.count.counts import WORD, Counts, in_order, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
 from koktok.text.blocks import Block
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Flags = NDArray[np.bool_]
+    Text = list[tuple[Block, Flags]]
+    """Blocks, and which of their lines are held out."""
 
 
 SHARD = 16 << 20
@@ -69,39 +71,36 @@ HoldOutBy = Literal["blocks", "documents"]
 # ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _runs(line: pl.Expr, *, held: bool) -> pl.Expr:
+def _runs(*, held: bool) -> pl.Expr:
     """Cut lines into runs of words: behind sentence ends, and after `RUN` words if the line is not held out."""
-    cut = line.str.replace_all(SENTENCE_ENDS, "$1\n ")
+    cut = col.line.str.replace_all(SENTENCE_ENDS, "$1\n ")
     return (cut if held else cut.str.replace_all(_RUN, "${0}\n")).str.split("\n")
 
 
-def _counted(lines: pl.DataFrame, *, runs: bool) -> pl.DataFrame:
-    """Count the words of lines, or runs of words with their documents; those of held-out lines apart."""
-    sides = []
-    for held in (False, True):
-        word = _runs(col.line, held=held) if runs else col.line.str.extract_all(WORD)
-        rows = lines.lazy().filter(col.held == held).select("document", word=word).explode("word")
-        rows = rows.filter(col.word != "")
-        if runs:
-            rows = rows.group_by("document", "word").len("n").group_by("word").agg(col.n.sum(), documents=pl.len())
-        else:
-            rows = rows.group_by("word").len("n")
-        columns = ["n", "documents"] if runs else ["n"]
-        numbers = [(pl.lit(0) if held else col(name)).cast(pl.UInt64).alias(name) for name in columns]
-        sides.append(rows.select("word", *numbers, held=(col.n if held else pl.lit(0)).cast(pl.UInt64)))
-    return summed(sides)
-
-
-def tables_of(
-    data: bytes, held: NDArray[np.bool_], ends: NDArray[np.bool_], *, runs: bool = False
-) -> list[pl.DataFrame]:
+def tables_of(text: Text, *, runs: bool = False) -> list[pl.DataFrame]:
     """Count the words of some text, and its runs of words if they are wanted: one or two tables."""
-    text = pl.Series([data[:-1]], dtype=pl.Binary).cast(pl.String)
-    del data
+    data = pl.Series([block.data[:-1] for block, _ in text], dtype=pl.Binary).cast(pl.String)
     lines = pl.DataFrame(
-        [text.str.split("\n").explode().alias("line"), pl.Series("held", held), pl.Series("document", ends)]
-    ).with_columns(document=col.document.cum_sum() - col.document)
-    return [_counted(lines, runs=kind) for kind in ([False, True] if runs else [False])]
+        [
+            data.str.split("\n").explode().alias("line"),
+            pl.Series("held", np.concatenate([held for _, held in text])),
+            pl.Series("ends", np.concatenate([block.ends for block, _ in text])),
+        ]
+    ).lazy()
+    words = lines.select("held", word=col.line.str.extract_all(WORD)).explode("word").filter(col.word != "")
+    own, other = (~col.held).sum().cast(pl.UInt64), col.held.sum().cast(pl.UInt64)
+    plans = [words.group_by("word").agg(n=own, held=other)]
+    if runs:
+        run = pl.when("held").then(_runs(held=True)).otherwise(_runs(held=False))
+        document = col.ends.cum_sum() - col.ends
+        wide = lines.select("held", document=document, word=run).explode("word")
+        by_document = wide.filter(col.word != "").group_by("document", "word").agg(n=own, held=other)
+        plans.append(
+            by_document.group_by("word").agg(
+                col.n.sum(), documents=(col.n > 0).sum().cast(pl.UInt64), held=col.held.sum()
+            )
+        )
+    return [in_order(plan).collect() for plan in plans]
 
 
 def weighed(table: pl.DataFrame, weight: float) -> pl.DataFrame:
@@ -260,7 +259,7 @@ class Shards:
             runs.extend(wide)
 
         for text in self._parts(blocks, name):
-            waiting.append(self._pool.submit(self._shards, *text))
+            waiting.append(self._pool.submit(self._shards, text))
             del text
             if len(waiting) > self._threads:  # one is collected while each thread counts another
                 take()
@@ -273,11 +272,10 @@ class Shards:
         for kept, new in ((self.words, words), (self.runs, runs)):
             kept += new if weight == 1.0 else [Shard.of(weighed(part, weight)) for part in parts(new)]
 
-    def _parts(self, blocks: Iterable[Block], name: str) -> Iterator[tuple[bytes, Flags, Flags]]:
-        """Collect blocks into texts of `SHARD` bytes, and of each line whether it is held out and ends its document."""
-        parts: list[tuple[bytes, Flags, Flags]] = []
+    def _parts(self, blocks: Iterable[Block], name: str) -> Iterator[Text]:
+        """Collect blocks into texts of `SHARD` bytes, with the lines of each that are held out."""
+        text: Text = []
         size = line = 0
-
         for block in blocks:
             if self._by == "documents":
                 digests = document_hashes(block.raw_documents())
@@ -287,14 +285,14 @@ class Shards:
                 held = held_lines(line, block.n_lines, self._holdout, name)
             if held.any():
                 self._look(block, held)
-            parts.append((block.data, held, block.ends))
+            text.append((block, held))
             line += block.n_lines
             size += len(block.data)
             if size >= SHARD:
-                yield _concatenated(parts)
-                parts, size = [], 0
-        if parts:
-            yield _concatenated(parts)
+                yield text
+                text, size = [], 0
+        if text:
+            yield text
 
     def digest(self) -> str:
         """Return the digest of the documents since the last call, if they are hashed one by one."""
@@ -314,19 +312,21 @@ class Shards:
         if len(self._shown) >= 4096:
             self._shown = nsmallest(SAMPLES, set(self._shown))
 
-    def _shards(self, data: bytes, held: Flags, ends: Flags) -> list[Shard]:
-        """Count some text, words and perhaps runs, or find its shards; runs on a thread of its own."""
+    def _shards(self, text: Text) -> list[Shard]:
+        """Count some text, words and perhaps runs, or find its shards; on a thread of the pool."""
         if self._kept is None:
             self.counted += 1
-            return [self._spilled(table) for table in tables_of(data, held, ends, runs=self._with_runs)]
+            return [self._spilled(table) for table in tables_of(text, runs=self._with_runs)]
         sha = hashlib.blake2b(_FORMAT, digest_size=20)
-        for part in (data, held.data, ends.data):
+        blocks, held = zip(*text, strict=True)
+        flags = [*held, *(block.ends for block in blocks)]
+        for part in (*(block.data for block in blocks), *(array.tobytes() for array in flags)):
             sha.update(part)
         if (shards := self._kept.find(sha.hexdigest())) is not None:
             self.resumed += 1
             return shards
         self.counted += 1
-        return self._kept.write(sha.hexdigest(), tables_of(data, held, ends, runs=self._with_runs))
+        return self._kept.write(sha.hexdigest(), tables_of(text, runs=self._with_runs))
 
     def _spilled(self, table: pl.DataFrame) -> Shard:
         """Keep a table in memory, or in a file if there are enough of them."""
@@ -339,11 +339,6 @@ class Shards:
         file = self._spill / str(self._in_memory)
         _write(table, file)
         return Shard.of(table, file)
-
-
-def _concatenated(parts: Sequence[tuple[bytes, Flags, Flags]]) -> tuple[bytes, Flags, Flags]:
-    data, held, ends = zip(*parts, strict=True)
-    return b"".join(data), np.concatenate(held), np.concatenate(ends)
 
 
 def _write(table: pl.DataFrame, file: Path) -> None:

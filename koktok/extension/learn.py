@@ -25,7 +25,7 @@ from koktok.extension.merges import MergeState, TokenRows, hash_of
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
 from koktok.text.blocklist import Blocklist
-from koktok.training.bpe import Queue
+from koktok.training.pairs import Queue
 
 ADD: Final = 8192
 """New pieces by default."""

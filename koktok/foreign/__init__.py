@@ -1,8 +1,7 @@
-"""Any tokenizer, ours or a library's, behind one interface: `load` opens it; one adapter a library.
+"""Tokenizers of any library behind one interface: `load` opens a path or a reference; an adapter for each library.
 
-In goes a path or a reference; out comes an `Tokenizer`, which `report`, `diff`, `doctor`, `verify` and `eval/` measure, and
-which every verb runs. So all of them see the same ids. What an adapter does to the input (decompose, segment) is a note that
-travels with its figures.
+The result is a `Tokenizer`, which every verb runs and every report measures, so that all of them see the same ids. If an
+adapter changes its input (decomposes, segments), a note is shown with its figures.
 """
 
 from koktok.foreign.analysers import ANALYSERS

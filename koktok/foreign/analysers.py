@@ -1,4 +1,4 @@
-"""Morphological analysers as tokenizers: the rows that a vocabulary without an analyser is measured against."""
+"""Morphological analysers as tokenizers, to compare vocabularies with in reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from koktok.errors import AnalyserError, MissingExtraError
 from koktok.foreign.library import LibraryTokenizer
-from koktok.foreign.trivial import OpenVocabulary
+from koktok.foreign.trivial import Cut, OpenVocabulary
 from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import Spans, cuts_of_words
@@ -20,7 +20,7 @@ from koktok.segment.policy import Spans, cuts_of_words
 
 @cache
 def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
-    """A line to the spans of MeCab-ko's morphemes; 했 is one."""
+    """A function from a line to the spans of MeCab-ko's morphemes; a fused syllable (했) is one."""
     try:
         from mecab import MeCab
     except ImportError as error:
@@ -28,32 +28,29 @@ def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
     mecab = MeCab()
 
     def cut(line: str) -> list[tuple[int, int]]:
-        """The library's own spans are wrong behind a leading space, so the surfaces are looked up."""
-        found, at = [], 0
+        # The library's own spans are wrong after a leading space, so the surfaces are searched in the line.
+        spans, at = [], 0
         for morpheme in mecab.parse(line) if line.strip() else []:
             start = line.find(morpheme.surface, at)
             at = start + len(morpheme.surface)
-            found.append((start, at))
-        return found
+            spans.append((start, at))
+        return spans
 
     return cut
 
 
 def _open_mecab() -> LibraryTokenizer:
     cut = mecab_spans()
-    libraries = {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")}
-    return OpenVocabulary(
-        "mecab-ko",
+    return _analyser(
         "mecab-ko",
         lambda lines: [cut(line) for line in lines],
-        digest=hashlib.sha256(repr(libraries).encode()).hexdigest()[:16],
-        libraries=libraries,
-        notes=["analyser at run time; surface morphemes, a fused syllable stays whole, spaces are no tokens"],
+        {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")},
+        "analyser at run time; surface morphemes, a fused syllable stays whole, spaces are no tokens",
     )
 
 
 def _open_kiwi() -> LibraryTokenizer:
-    """Morphemes of Kiwi, read in whole sentences; a fused syllable holds two tokens with one span."""
+    """Morphemes of Kiwi in whole sentences; a fused syllable has two tokens with the same span."""
     from kiwipiepy import Kiwi
 
     try:
@@ -64,26 +61,28 @@ def _open_kiwi() -> LibraryTokenizer:
     def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
         return [[(t.start, t.end, t.form) for t in row] for row in kiwi.tokenize(iter(lines))]
 
-    libraries = {name: version(name) for name in ("kiwipiepy", "kiwipiepy_model")}
-    return OpenVocabulary(
-        "kiwi",
+    return _analyser(
         "kiwi",
         cut,
-        digest=hashlib.sha256(repr(libraries).encode()).hexdigest()[:16],
-        libraries=libraries,
-        notes=["analyser at run time; morphemes are restored forms, spaces are no tokens"],
+        {name: version(name) for name in ("kiwipiepy", "kiwipiepy_model")},
+        "analyser at run time; morphemes are restored forms, spaces are no tokens",
     )
 
 
+def _analyser(name: str, cut: Cut, libraries: dict[str, str], note: str) -> LibraryTokenizer:
+    digest = hashlib.sha256(repr(libraries).encode()).hexdigest()[:16]
+    return OpenVocabulary(name, name, cut, digest=digest, libraries=libraries, notes=[note])
+
+
 def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
-    """A teacher of the training as a tokenizer: its cuts of each eojeol, asked alone."""
+    """A segmenter of the training as a tokenizer: its cuts of each eojeol, analysed alone."""
     policy = Policy.parse("morphemes")
 
     def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
         places = [[(match.start(), match.group()) for match in re.finditer(r"\S+", line)] for line in lines]
         words = [*dict.fromkeys(word for line in places for _, word in line)]
-        found = cuts_of_words(words, Spans.of(segmenter.analyse(words)), policy)
-        ends = {word: [0, *(c.offset for c in cuts), len(word)] for word, cuts in zip(words, found, strict=True)}
+        rows = cuts_of_words(words, Spans.of(segmenter.analyse(words)), policy)
+        ends = {word: [0, *(c.offset for c in cuts), len(word)] for word, cuts in zip(words, rows, strict=True)}
         return [
             [(start + a, start + b, word[a:b]) for start, word in line for a, b in pairwise(ends[word])]
             for line in places
@@ -95,12 +94,14 @@ def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
         cut,
         digest=hashlib.sha256(segmenter.signature().encode()).hexdigest()[:16],
         libraries={name: segmenter.signature()},
-        notes=["analyser at run time, an eojeol at a time; restored forms are laid on the text, spaces are no tokens"],
+        notes=[
+            "analyser at run time, an eojeol at a time; restored forms are aligned to the text, spaces are no tokens"
+        ],
     )
 
 
 def open_segmenter(name: str) -> LibraryTokenizer:
-    """One that training knows as a segmenter."""
+    """A segmenter of the training, by its name."""
     return of_segmenter(name, segmenter_for(name))
 
 

@@ -1,8 +1,4 @@
-"""Many texts through a foreign library: the interface of `koktok.bulk`, as the library has it.
-
-Nothing of our own between the texts and the library. Its ids are those of `encode`, and its texts those
-of `decode`, at the library's speed; what comes out has the shape that everything in bulk has.
-"""
+"""Many texts through a foreign library, with the interface of `koktok.bulk`: ids of `encode`, texts of `decode`."""
 
 from __future__ import annotations
 
@@ -46,12 +42,12 @@ class LibraryEncoder:
         before: Sequence[int] = (),
         after: Sequence[int] = (),
     ) -> Iterator[tuple[Texts, Tokens]]:
-        """The same, a part at a time, in order, each with its texts; one thread, whatever number is named."""
-        workers_of(threads)  # refuses none at all
+        """The same, a part at a time, in order, each with its texts; in one thread for any number."""
+        workers_of(threads)  # refuses a number below 1
         chosen = id_type(self.tokenizer.vocab.size, dtype)
         options: dict[str, Any] = {"allowed_special": allowed_special, "add_special_tokens": self.add_special_tokens}
         encode = self.tokenizer.encode
-        encode("", **options)  # refuses what is no special token, also where no text comes
+        encode("", **options)  # refuses names that are no special tokens also if there are no texts
         for make in Texts.batches(texts, _BATCH, _DOCUMENTS):
             batch = make()
             rows = [[*before, *encode(text, **options).ids, *after] for text in map(batch.text, range(len(batch)))]
@@ -69,7 +65,7 @@ class LibraryDecoder:
         self, ids: Any, offsets: Any, *, skip_special_tokens: bool = False, threads: int | None = None
     ) -> list[str]:
         """Texts of documents; see `Tokenizer.decode_ids`."""
-        workers_of(threads)  # refuses none at all
+        workers_of(threads)  # refuses a number below 1
         flat, places = checked_flat(ids, offsets, self.tokenizer.vocab.size)
         rows = [flat[first:last].tolist() for first, last in pairwise(places)]
         return self.batch(rows, skip_special_tokens=skip_special_tokens)

@@ -1,7 +1,7 @@
-"""The other end of `koktok.foreign.sandbox`: a library loads an unknown definition, in a process that may crash.
+"""The child process of `koktok.foreign.sandbox`: a library loads an unknown definition, and may crash.
 
-It is run as a script and imports nothing of koktok, so that it starts at once. In comes one marshalled value (both ends are the
-same Python), out goes a line of JSON: how far it came, and what was raised.
+It runs as a script and imports nothing of koktok, so that it starts fast. Its input is one marshalled value (both processes
+are the same Python), its output a line of JSON: whether the definition was loaded, and which errors were raised.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def opened(library: str, definition: tuple[Any, ...]) -> Callable[[str], object]:
-    """Load a definition, and return everything that koktok ever does with one text."""
+    """Load a definition; return a function that does everything koktok does with a text."""
     module = import_module(library)
     if library == "tokenizers":
         loaded = module.Tokenizer.from_str(*definition)
@@ -52,10 +52,10 @@ def opened(library: str, definition: tuple[Any, ...]) -> Callable[[str], object]
 
 
 def bound(memory: int, seconds: int) -> None:
-    """Bound what this process may take, where the system has bounds."""
+    """Limit the memory and time of this process, if the system has limits."""
     try:
         import resource
-    except ImportError:  # Windows: there is the clock of the parent
+    except ImportError:  # Windows: the parent has a timeout
         return
     for kind, wanted in (("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):
         which = getattr(resource, kind, None)
@@ -68,7 +68,7 @@ def main() -> None:
     """Load, encode every line, and send the results."""
     library, definition, lines, memory, seconds = marshal.load(sys.stdin.buffer)
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what the library prints is no answer
+    os.dup2(2, 1)  # output of the library is no answer
     bound(memory, seconds)
     result: dict[str, Any] = {"loaded": False, "grave": False, "error": "", "failed": 0}
     try:
@@ -82,12 +82,12 @@ def main() -> None:
             except Exception as error:  # a library may refuse a text
                 result["failed"] += 1
                 result["error"] = result["error"] or f"{type(error).__name__}: {error}"
-    except BaseException as error:  # panics of Rust are no `Exception`
+    except BaseException as error:  # a panic of Rust is no `Exception`
         result["grave"] = isinstance(error, MemoryError) or not isinstance(error, Exception)
         result["error"] = f"{type(error).__name__}: {error}"
     answer.write(json.dumps(result))
     answer.flush()
-    os._exit(0)  # what a library does at the end of a process is no part of the check
+    os._exit(0)  # without the library's own exit handlers
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""Imported tokenizers in other formats: tokenizer.json from SentencePiece models and from ranks, GGUF from what fits.
+"""Imported tokenizers in other formats: tokenizer.json of SentencePiece models and of ranks, GGUF where llama.cpp can run it.
 
-Rebuilding, and its price. Another library's nodes are put together to do what the first one does; where
-they do it differently nobody notices until the ids differ, so `agreement` counts on hard texts how often they agree.
+The nodes of another library are combined to do the same; `agreement` compares the ids on hard texts.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ def hf_definition(adapter: LibraryTokenizer) -> dict[str, Any]:
         return _from_sentencepiece(adapter)
     if isinstance(adapter, Tiktoken):
         return _from_ranks(adapter)
-    raise ArtifactError(f"koktok has no tokenizer.json for what {adapter.library} runs")
+    raise ArtifactError(f"expected a tokenizer with a tokenizer.json, got one of {adapter.library}")
 
 
 def hf_config(adapter: LibraryTokenizer) -> str:
-    """The tokenizer_config.json of an imported tokenizer that came without one."""
+    """A tokenizer_config.json for an imported tokenizer that has none."""
     config = {
         **_roles(adapter),
         "clean_up_tokenization_spaces": False,
@@ -49,13 +48,12 @@ def hf_config(adapter: LibraryTokenizer) -> str:
 
 
 def _roles(adapter: LibraryTokenizer) -> dict[str, str]:
-    """Its special tokens by role."""
-    named = ((role, next((name for name in names if name in adapter.specials), "")) for role, names in ROLES.items())
-    return {role: name for role, name in named if name}
+    found = ((role, next((name for name in names if name in adapter.specials), "")) for role, names in ROLES.items())
+    return {role: name for role, name in found if name}
 
 
 def hf_files(adapter: LibraryTokenizer) -> dict[str, str | bytes]:
-    """A folder for transformers: tokenizer.json, and a config where none came with it."""
+    """A folder for transformers: tokenizer.json and tokenizer_config.json."""
     if isinstance(adapter, HuggingFace):
         files = adapter.files()
     else:
@@ -64,33 +62,25 @@ def hf_files(adapter: LibraryTokenizer) -> dict[str, str | bytes]:
 
 
 def agreement(adapter: LibraryTokenizer, files: Mapping[str, str | bytes]) -> list[str]:
-    """The hard texts (`PROBES`) to which the tokenizer.json of `files` gives other ids than `adapter` does."""
+    """The hard texts (`PROBES`) for which the tokenizer.json of `files` gives other ids than `adapter`."""
     text = files["tokenizer.json"]
     other = HuggingFace(text if isinstance(text, str) else text.decode("utf-8"))
 
     def ids(read: Callable[[str], Sequence[int]]) -> Ids:
-        def rows(lines: Sequence[str]) -> list[Sequence[int] | None]:
-            found: list[Sequence[int] | None] = []
-            for line in lines:
-                try:
-                    found.append(read(line))
-                except InputError:  # the library refuses it
-                    found.append(None)
-            return found
+        def row(line: str) -> Sequence[int] | None:
+            try:
+                return read(line)
+            except InputError:  # the library refuses it
+                return None
 
-        return rows
+        return lambda lines: [*map(row, lines)]
 
-    found = agree(
-        ids(lambda line: other.read(line)[0]),
-        ids(lambda line: adapter.encode(line).ids),
-        PROBES,
-        examples=len(PROBES),
-    )
-    return [example.line for example in found.examples]
+    theirs, ours = ids(lambda line: other.read(line)[0]), ids(lambda line: adapter.encode(line).ids)
+    return [example.line for example in agree(theirs, ours, PROBES, examples=len(PROBES)).examples]
 
 
 def _added(specials: Mapping[str, int], more: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The "added_tokens" node; `more` are found in every text, special tokens where the reader asks for them."""
+    """The "added_tokens" node; `more` are read in every text, special tokens only if the caller allows them."""
     rows = [(i, token, True) for token, i in specials.items()] + [(i, token, False) for token, i in more.items()]
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     return [{"id": i, "content": token, **flags, "special": special} for i, token, special in sorted(rows)]
@@ -105,7 +95,7 @@ def _from_sentencepiece(adapter: SentencePiece) -> dict[str, Any]:
     proto = adapter.proto
     trainer, spec = proto.trainer_spec, proto.normalizer_spec
     if trainer.model_type not in (UNIGRAM, BPE) or trainer.treat_whitespace_as_suffix:
-        raise ArtifactError("koktok makes no tokenizer.json of word or character models, nor of spaces as suffixes")
+        raise ArtifactError("no tokenizer.json for word or character models, nor for spaces as suffixes")
     steps: list[dict[str, Any]] = []
     if spec.precompiled_charsmap:
         packed = base64.b64encode(spec.precompiled_charsmap).decode("ascii")
@@ -126,7 +116,7 @@ def _from_sentencepiece(adapter: SentencePiece) -> dict[str, Any]:
     scores = {row.piece: row.score for row in proto.pieces if row.type in (NORMAL, USER_DEFINED)}
     lowest = min((row.score for row in proto.pieces if row.type == NORMAL), default=0.0)
     if trainer.model_type == UNIGRAM:
-        # Hugging Face finds every row in text, SentencePiece only normal ones: the others get the lowest score there is.
+        # Hugging Face matches every row in text, SentencePiece only normal ones: the others get the lowest score.
         model: dict[str, Any] = {
             "type": "Unigram",
             "unk_id": adapter.unknown,
@@ -159,7 +149,7 @@ def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
     ranks = adapter.ranks
     spelled = {adapter.tokens[i]: i for i in sorted(ranks.ranks.values())}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-    # Oniguruma takes the plus of \p{N}{1,3}+ for "again and again", where others take it for "never give back".
+    # Oniguruma reads the plus of \p{N}{1,3}+ as a repetition, other engines as possessive.
     regex = re.sub(r"(\{\d+(?:,\d*)?\})\+", r"\1", ranks.pattern)
     split = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
     return _whole(
@@ -175,7 +165,7 @@ def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": True,
-            # Special tokens stand in the table, too: else the library would number them on from its end.
+            # Special tokens are in the table, too: else the library would assign ids after its end.
             "vocab": spelled | dict(ranks.specials),
             "merges": splits(sorted(spelled, key=spelled.__getitem__)),
         },
@@ -183,13 +173,13 @@ def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
 
 
 def gguf_table(adapter: LibraryTokenizer) -> gguf.GgufVocab:
-    """The GGUF of an imported tokenizer, where llama.cpp has a tokenizer of its kind."""
+    """The GGUF of an imported tokenizer, if llama.cpp has a tokenizer of its kind."""
     if isinstance(adapter, SentencePiece):
         return _gguf_of_sentencepiece(adapter)
     if isinstance(adapter, HuggingFace):
         return _gguf_of_json(adapter)
     raise ArtifactError(
-        f"no GGUF: koktok makes none of what {adapter.library} runs",
+        f"no GGUF: expected a SentencePiece model or a tokenizer.json, got a tokenizer of {adapter.library}",
         hint="koktok export FOLDER --to hf, then koktok import that",
     )
 
@@ -201,13 +191,13 @@ def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.GgufVocab:
         raise ArtifactError("no GGUF: llama.cpp runs unigram and BPE models with spaces as prefixes only")
     unigram = trainer.model_type == UNIGRAM
     if not unigram and not trainer.byte_fallback:
-        raise ArtifactError("no GGUF: llama.cpp's BPE over characters wants byte pieces, and this model has none")
+        raise ArtifactError("no GGUF: llama.cpp's BPE over characters requires byte pieces, and this model has none")
     tokens = tuple(adapter.tokens)
     types = tuple(row.type for row in proto.pieces)
     symbols = [token for token, kind in zip(tokens, types, strict=True) if kind == gguf.USER_DEFINED]
     beyond = next((token for token in symbols if not token.isascii()), None)
     if unigram and beyond is not None:
-        # It takes the longest *beginning* of a symbol for one, byte by byte: of ㄹ it leaves half behind ㅋㅋ.
+        # It matches the longest *beginning* of a symbol, byte by byte: after ㅋㅋ it leaves half of ㄹ.
         raise ArtifactError(
             f"no GGUF: llama.cpp breaks characters that begin with the bytes of the user-defined symbol {beyond!r}",
             hint="user-defined symbols in ASCII are fine",
@@ -236,23 +226,23 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
     kinds = [part.get("type") for part in parts]
     if model.get("type") != "BPE" or kinds not in (["ByteLevel"], ["Split", "ByteLevel"]):
         raise ArtifactError(
-            "no GGUF: of a tokenizer.json koktok writes byte-level BPE behind one pattern, and this is "
-            f"{model.get('type')} behind {', '.join(map(str, kinds))}",
+            "no GGUF: expected a tokenizer.json of byte-level BPE with one pattern, got "
+            f"{model.get('type')} with {', '.join(map(str, kinds))}",
             hint="koktok import the SentencePiece model, if there is one",
         )
     if parts[-1].get("add_prefix_space", True):
-        raise ArtifactError("no GGUF: llama.cpp puts no space before a text, and this tokenizer does")
+        raise ArtifactError("no GGUF: llama.cpp adds no space before a text, and this tokenizer does")
     regex = parts[0].get("pattern", {}).get("Regex", "") if len(parts) > 1 else gguf.PATTERNS_OF_BYTE_LEVEL
     pre = LLAMA_CPP.get((regex, bool(model.get("ignore_merges"))))
     if pre is None:
         raise ArtifactError(
-            f"no GGUF: llama.cpp knows no pattern `{regex[:60]}…` by name",
-            hint=f"known are those of {', '.join(sorted(set(LLAMA_CPP.values())))}",
+            f"no GGUF: llama.cpp has no pattern `{regex[:60]}…` by name",
+            hint=f"it has those of {', '.join(sorted(set(LLAMA_CPP.values())))}",
         )
     added = {token["id"]: bool(token["special"]) for token in adapter.content.get("added_tokens", ())}
     kind_of = {True: gguf.CONTROL, False: gguf.USER_DEFINED}
     roles = {role.removesuffix("_token"): adapter.specials[name] for role, name in _roles(adapter).items()}
-    # A text of one character tells what stands around every text: llama.cpp knows one token before it and one behind it.
+    # Special tokens around a text of one character are those around every text; llama.cpp has one before and one after.
     bare, whole = (adapter.encode("a", add_special_tokens=on).ids for on in (False, True))
     at = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), 0)
     around = {"bos": whole[:at], "eos": whole[at + len(bare) :]}

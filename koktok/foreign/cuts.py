@@ -1,4 +1,4 @@
-"""`cuts:FILE`: the cuts of anything, a chunker or a byte model, as offsets in a file, so that they are measured like a tokenizer's."""
+"""`cuts:FILE`: the cuts of any program (a chunker, a byte model) as offsets in a file, measured like those of a tokenizer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def open_cuts(spec: str, path: Path) -> OpenVocabulary:
         if missing is not None:
             raise InputError(
                 f"`{path}` has no cuts for the text {missing[:60]!r}",
-                hint="cut every line that is measured, as NFC; `koktok segment --labels` shows the form",
+                hint="cut every line that is measured, in NFC; `koktok segment --labels` shows the format",
             )
         return [known[line] for line in lines]
 
@@ -59,10 +59,10 @@ def open_cuts(spec: str, path: Path) -> OpenVocabulary:
 def _spans_of(row: Any) -> tuple[str, Spans]:
     text = row["text"]
     if not isinstance(text, str):
-        raise TypeError("`text` is no string")
+        raise TypeError("expected a string as `text`")
     pairs = row["spans"] if "spans" in row else pairwise([0, *row["cuts"], len(text)])
     spans = [(int(start), int(end)) for start, end in pairs]
     places = [0, *(place for span in spans for place in span), len(text)]
     if places != sorted(places) or any(start == end for start, end in spans):
-        raise ValueError("offsets do not rise inside the text")
+        raise ValueError("expected ascending offsets inside the text")
     return text, spans

@@ -22,7 +22,7 @@ from koktok.vocab import BYTE_OF, check_sparse
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
-"""What is kept with a tokenizer.json for other readers."""
+"""Files that are saved with a tokenizer.json for other readers."""
 
 
 class HuggingFace(LibraryTokenizer):
@@ -50,7 +50,7 @@ class HuggingFace(LibraryTokenizer):
         if form.get("version") == "2.0":
             form = in_version_1(form)
             self.text = text = json.dumps(form, ensure_ascii=False)
-        tokenizers_library()  # before a process of its own tries the definition
+        tokenizers_library()  # an unsupported version is refused before the sandbox
         if not proven:
             check(self.library, text, where=spec, content=form)
         self._spec, self.content = spec, form
@@ -67,7 +67,7 @@ class HuggingFace(LibraryTokenizer):
         unknown_ids = {at} if isinstance(at, int) and at < len(pieces) else set()
         self._falls_back = bool(model.get("byte_fallback")) or "ByteFallback" in _types(form.get("decoder"))
         byte_ids = {i for i, piece in enumerate(pieces) if BYTE.fullmatch(piece)} if self._falls_back else set()
-        unknown_ids -= byte_ids  # a byte piece may stand where the format asks for an unknown one
+        unknown_ids -= byte_ids  # the format requires some unknown id, and a byte piece may have it
         self._special = {
             token.content: i for i, token in sorted(self.strict.get_added_tokens_decoder().items()) if token.special
         }
@@ -92,8 +92,7 @@ class HuggingFace(LibraryTokenizer):
         try:
             loaded = tokenizers.Tokenizer.from_str(self.text)
         except BaseException as error:
-            # Rust panics reach Python as an exception that is no `Exception`.
-            if isinstance(error, KeyboardInterrupt | SystemExit):
+            if isinstance(error, KeyboardInterrupt | SystemExit):  # a panic of Rust is no `Exception`
                 raise
             raise ArtifactError(
                 f"the tokenizers library cannot read this tokenizer.json (`{self._spec}`): {error}",
@@ -105,7 +104,7 @@ class HuggingFace(LibraryTokenizer):
 
     @cached_property
     def _open(self) -> Any:
-        """A second one that finds special tokens in text: the switch belongs to the object, and threads share it."""
+        """A second object that reads special tokens in text: the switch belongs to the object, and threads share it."""
         return self._load()
 
     @cached_property
@@ -151,7 +150,7 @@ class HuggingFace(LibraryTokenizer):
             return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
 
     def ids_with_template(self, lines: Sequence[str]) -> list[list[int]]:
-        """Special tokens that a line spells are read, and the file's post-processor puts its own around the line."""
+        """Special tokens that a line spells are read, and the file's post-processor adds its own around the line."""
         with asking(self.library):
             return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=True)]
 
@@ -161,13 +160,13 @@ class HuggingFace(LibraryTokenizer):
 
     def read(self, text: str) -> IdsAndSpans:
         with asking(self.library):
-            found = self.strict.encode(text, add_special_tokens=False)
-        return list(found.ids), list(found.offsets)
+            encoding = self.strict.encode(text, add_special_tokens=False)
+        return list(encoding.ids), list(encoding.offsets)
 
     def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
         with asking(self.library):
-            found = self._open.encode(text, add_special_tokens=template)
-        return list(found.ids), list(found.offsets)
+            encoding = self._open.encode(text, add_special_tokens=template)
+        return list(encoding.ids), list(encoding.offsets)
 
     def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
         with asking(self.library):
@@ -187,18 +186,13 @@ class HuggingFace(LibraryTokenizer):
     def piece(self, i: int) -> str:
         return self._pieces[i]
 
-    def id_of(self, token: str) -> int | None:
-        """The id that the library gives to a piece or an added token."""
-        found = self.strict.token_to_id(token)
-        return int(found) if found is not None else None
-
     @cached_property
     def specials(self) -> Mapping[str, int]:
         """Added tokens that are marked as special."""
         return self._special
 
     def files(self) -> dict[str, str | bytes]:
-        """tokenizer.json as it came, and what stood beside it."""
+        """The unchanged tokenizer.json, and the files beside it."""
         return {"tokenizer.json": self.text, **self.beside}
 
 
@@ -215,16 +209,16 @@ def _beside(path: Path) -> dict[str, bytes]:
 
 
 def open_hf(spec: str, path: Path) -> HuggingFace:
-    """A tokenizer.json, looked through."""
+    """A tokenizer.json, checked."""
     name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
     text = utf8(path)
     content = checked_json(text, str(path))
     opened = HuggingFace(text, _beside(path), spec=spec, name=name, content=content)
-    for token in content.get("added_tokens") or ():  # the library numbers them as it likes
-        given, got = token["id"], opened.id_of(token["content"])
-        if got != given:
+    for token in content.get("added_tokens") or ():  # the library may assign other ids
+        expected, got = token["id"], opened.strict.token_to_id(token["content"])
+        if got != expected:
             raise ArtifactError(
-                f"`{path}` gives {token['content']!r} the id {given}, and the tokenizers library {got}",
+                f"`{path}` gives {token['content']!r} the id {expected}, and the tokenizers library {got}",
                 hint="ids of added tokens follow the vocabulary without a gap",
             )
     return opened

@@ -1,15 +1,13 @@
-"""`LibraryTokenizer`: a tokenizer of any library; an adapter of a library is a subclass.
+"""`LibraryTokenizer`: a tokenizer that its own library runs; the adapter of a library is a subclass.
 
-Whose ids they are. A foreign definition is run by the library that it was written for, from the bytes that were given, and not
-by a rebuilding of ours: then its ids are that library's by construction. Nothing of a file is ever executed. The definition
-stays the data that it was, in a folder with a koktok.toml that says which library runs it, and its digest. What a round trip
-costs is measured: `lossless` is what `decode(encode(x))` did to a list of hard texts.
+A foreign definition runs in the library that it was written for, from its unchanged bytes, so its ids are those of that
+library. No code of a file is executed. An imported folder holds these bytes and a koktok.toml with the name of the library
+and a digest. `lossless` is measured: whether `decode(encode(x))` restores a list of hard texts.
 """
 
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -38,7 +36,7 @@ FORMAT = 1
 
 
 class asking:  # noqa: N801 - used as a statement
-    """A context in which whatever a library raises becomes an error of ours; panics of Rust are no `Exception`.
+    """A context in which any exception of a library becomes an `InputError`; panics of Rust are no `Exception`.
 
     Examples
     --------
@@ -53,14 +51,11 @@ class asking:  # noqa: N801 - used as a statement
     def __init__(self, library: str) -> None:
         self.library = library
 
-    def __enter__(self) -> None:
-        """Nothing to do."""
+    def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        """Say it in our words."""
-        if error is None or isinstance(
-            error, KoktokError | KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError
-        ):
+        unchanged = KoktokError | KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError
+        if error is None or isinstance(error, unchanged):
             return
         raise InputError(
             f"the library {self.library} fails on this text: {type(error).__name__}: {error}",
@@ -69,10 +64,9 @@ class asking:  # noqa: N801 - used as a statement
 
 
 class LibraryVocab:
-    """The table of a library's tokens; none of the rules of a `koktok.vocab.Vocab` hold for it."""
+    """The table of a library's tokens; it follows none of the rules of `koktok.vocab.Vocab`."""
 
-    kind: ClassVar[str] = "imported"
-    """In the place of a `koktok.vocab.ModelKind`."""
+    kind: ClassVar[str] = "imported"  # in place of a `koktok.vocab.ModelKind`
 
     def __init__(self, tokenizer: LibraryTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -98,21 +92,21 @@ class LibraryVocab:
         return self._tokenizer.fragments
 
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over all that decides its ids."""
+        """The digest of the tokenizer."""
         return self._tokenizer.digest()
 
 
 class LibraryTokenizer(Tokenizer):
     """A tokenizer that its own library runs, with the calls of `koktok.Tokenizer`.
 
-    An adapter has `token_bytes`, and `encode_lines` or `ids` with `_bytes` and `read`. What else a library can do (decode, find
-    special tokens, normalize, be kept in a folder) it overrides; what is left has a default that follows from those, or an error.
-    `recipe`, `style`, `normalizer`, `pattern`, `words` and `model` are koktok's: asking for one is an error. Offsets are those
-    that the library gives; Hugging Face's are short behind a normalizer that composes.
+    An adapter implements `token_bytes`, and `encode_lines` or `ids` with `_bytes` and `read`. It overrides the other methods as
+    far as its library can decode, find special tokens, normalize, or be saved in a folder; their defaults follow from the
+    required ones, or raise an error. `recipe`, `style`, `normalizer`, `pattern`, `words` and `model` exist only for koktok's own
+    tokenizers. Offsets are those of the library; Hugging Face's are too short if a normalizer composes characters.
     """
 
-    library: ClassVar[str] = ""
-    """The package that runs it."""
+    library: ClassVar[str] = ""  # the package that runs it
+    spaced = True  # whether pieces hold white space
 
     def __init__(
         self,
@@ -143,28 +137,21 @@ class LibraryTokenizer(Tokenizer):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("recipe", "style", "normalizer", "pattern", "words", "model"):
             raise _NoStageError(
-                f"an imported tokenizer has no `{name}` of koktok's: the library {self.library} runs it whole"
+                f"an imported tokenizer has no `{name}` of koktok's: it runs in the library {self.library}"
             )
         if name in ("sample", "n_best", "stream"):
             raise _NoStageError(f"`{name}` is for koktok's own tokenizers", hint=f"ask the library {self.library}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    # --- What every adapter has ---------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def token_bytes(self, i: int) -> bytes | None:
-        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
+    # --- What an adapter implements -----------------------------------------------------------------------------------
 
     @cached_property
     def _bytes(self) -> ByteTable:
-        """The bytes that each id writes, for spans."""
+        """The bytes of each id, for spans."""
         raise NotImplementedError
 
-    spaced = True
-    """Whether pieces hold white space."""
-
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
-        """Tokens of lines, with spans from the bytes that each id writes, or else the library's own."""
+        """Tokens of lines, with spans from the bytes of each id, or else the library's own."""
         return tokens_by_bytes(
             lines,
             self.ids(lines),
@@ -173,58 +160,56 @@ class LibraryTokenizer(Tokenizer):
             spaced=self.spaced,
         )
 
-    # --- What a library may do besides --------------------------------------------------------------------------------
-
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids that `encode_lines` gives, without spans."""
         return [row.tolist() for row in self.encode_lines(lines)]
 
     def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:  # noqa: ARG002
-        """The same where special tokens that a line spells are read as such; None where the library cannot."""
+        """The ids of lines in which special tokens are read as such; None if the library cannot do that."""
         return None
 
     def read(self, text: str) -> IdsAndSpans:
-        """One text, with the offsets that the library itself gives, where it gives any."""
+        """The ids of one text, with the library's own offsets, if it has any."""
         row = self.encode_lines([text])
         return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
 
     def offsets(self, lines: Sequence[str]) -> list[Spans]:
-        """The offsets that the library itself gives."""
+        """The library's own offsets."""
         return [self.read(line)[1] for line in lines]
 
     def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:  # noqa: ARG002
-        """`read` with special tokens found as the library finds them; None where it has no way of its own."""
+        """`read` with special tokens read as the library reads them; None if it has no such method."""
         if template:
             raise UsageError(
-                f"a tokenizer that {self.library or self.name} runs has no template of special tokens",
+                f"a tokenizer of {self.library or self.name} has no template of special tokens",
                 hint="add them yourself",
             )
         return None
 
     def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:  # noqa: ARG002
-        """The text of ids; None where this tokenizer has no decoder."""
+        """The text of ids; None if this tokenizer has no decoder."""
         return None
 
     def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
-        """The text of each row of ids; None where this tokenizer has no decoder."""
+        """The text of each row of ids; None if this tokenizer has no decoder."""
         texts = [text for text in map(self.text_of, rows) if text is not None]
         return texts if len(texts) == len(rows) else None
 
     def normalize(self, text: str) -> str:
-        """What the library's normalizer makes of the text, as far as it tells."""
+        """The text after the library's normalizer, if the library exposes it."""
         return _checked(text)
 
     def files(self) -> dict[str, str | bytes]:
         """The definition, as files of a folder that `koktok.load` reads."""
         raise UsageError(
-            f"`{self.spec}` cannot be kept in a folder: what {self.library or self.name} runs is not in one file",
+            f"`{self.spec}` cannot be saved in a folder: {self.library or self.name} has no definition in a file",
             hint=f"koktok report {typed(self.spec)}",
         )
 
     # --- The table of tokens ------------------------------------------------------------------------------------------
 
     def piece(self, i: int) -> str:
-        """The id as its vocabulary spells it; '' for one that it does not use."""
+        """The id as its vocabulary spells it; '' for an id without a token."""
         written = self.token_bytes(i)
         return "" if written is None else written.decode("utf-8", errors="replace")
 
@@ -235,7 +220,7 @@ class LibraryTokenizer(Tokenizer):
 
     @cached_property
     def specials(self) -> Mapping[str, int]:
-        """Special tokens and the unknown one, by their spelling: what text reaches only when it is allowed to."""
+        """Special tokens and the unknown one, by their spelling, which texts reach only if they are allowed."""
         return {self.tokens[i]: i for i in sorted(self.special_ids | self.unknown_ids)}
 
     @property
@@ -245,31 +230,31 @@ class LibraryTokenizer(Tokenizer):
 
     @cached_property
     def vocab(self) -> LibraryVocab:  # type: ignore[override]
-        """The table of its tokens; an error where ids are made as text comes."""
+        """The table of its tokens; an error if ids are assigned while text is read."""
         if self.size is None:
             raise UsageError(
-                f"`{self.spec}` has no vocabulary: its ids are made as text comes",
+                f"`{self.spec}` has no vocabulary: its ids are assigned while text is read",
                 hint=f"koktok report {typed(self.spec)}",
             )
         return LibraryVocab(self)
 
     @property
     def roles(self) -> Mapping[str, str]:
-        """Special tokens by the part that they play for transformers, as far as their spelling tells it."""
+        """Special tokens by their role in transformers, recognized by their spelling."""
         return style_for("plain", self.vocab.specials).roles
 
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become."""
+        """First 16 hex digits of the SHA-256 over everything that determines ids and decoded text."""
         return self._digest
 
     # --- What is measured ---------------------------------------------------------------------------------------------
 
     @cached_property
     def exact(self) -> int:
-        """How many of `PROBES` come back as they were."""
-        return sum(self._comes_back(text) for text in PROBES)
+        """The number of `PROBES` that `decode(encode(x))` restores."""
+        return sum(map(self._restores, PROBES))
 
-    def _comes_back(self, text: str) -> bool:
+    def _restores(self, text: str) -> bool:
         try:
             return self.decode(self.encode(text).ids) == text
         except InputError:  # the library refuses it
@@ -277,18 +262,18 @@ class LibraryTokenizer(Tokenizer):
 
     @property
     def lossless(self) -> bool:
-        """True where all of `PROBES` come back as they were: measured, not proven."""
+        """Whether all of `PROBES` are restored: measured, not proven."""
         return self.exact == len(PROBES)
 
     @cached_property
     def reachable(self) -> tuple[str, ...]:
-        """Special tokens that text reaches though nobody allowed it: the library finds them among the pieces."""
-        found = []
+        """Special tokens that any text reaches: the library has them among the pieces."""
+        reached = []
         for token, i in self.specials.items():
-            with suppress(InputError):  # what the library refuses reaches nothing
+            with suppress(InputError):  # a text that the library refuses reaches nothing
                 if i != self.unknown and i in self.read(f"가{token}나")[0]:
-                    found.append(token)
-        return tuple(found)
+                    reached.append(token)
+        return tuple(reached)
 
     # --- Text to ids and back -----------------------------------------------------------------------------------------
 
@@ -300,7 +285,7 @@ class LibraryTokenizer(Tokenizer):
         allowed_special: Allowed = (),
         superwords: bool = True,
     ) -> Encoding:
-        """Text to ids, tokens and offsets, as the library gives them."""
+        """Text to ids, tokens and offsets of the library."""
         _checked(text)
         if not superwords:
             raise UsageError("`superwords=False` is for koktok's own tokenizers")
@@ -324,36 +309,15 @@ class LibraryTokenizer(Tokenizer):
         tokens = self.tokens
         return Encoding(ids, [tokens[i] for i in ids], offsets)
 
-    def encode_ids(
-        self,
-        texts: Any,
-        *,
-        threads: int | None = None,
-        dtype: Any = None,
-        add_special_tokens: bool = False,
-        before: Sequence[str] = (),
-        after: Sequence[str] = (),
-        allowed_special: Allowed = (),
-    ) -> Tokens:
-        """Ids of many texts in one flat array, each as `encode` gives them; see `Tokenizer.encode_ids`."""
-        from koktok.foreign.batch import LibraryEncoder
-
-        return self._ids_by(
-            LibraryEncoder(self, add_special_tokens=add_special_tokens),
-            texts,
-            before=before,
-            after=after,
-            threads=threads,
-            dtype=dtype,
-            allowed_special=allowed_special,
-        )
-
     @property
     def bulk_encoder(self) -> LibraryEncoder:
-        """What `encode_ids` runs on: the library, text by text."""
+        """The library, text by text."""
+        return self._encoder(add_special_tokens=False)[0]
+
+    def _encoder(self, *, add_special_tokens: bool) -> tuple[LibraryEncoder, Sequence[str], Sequence[str]]:
         from koktok.foreign.batch import LibraryEncoder
 
-        return LibraryEncoder(self)
+        return LibraryEncoder(self, add_special_tokens=add_special_tokens), (), ()
 
     @property
     def _bulk_decoder(self) -> LibraryDecoder:
@@ -363,22 +327,22 @@ class LibraryTokenizer(Tokenizer):
 
     @property
     def decodes(self) -> bool:
-        """Whether the library has a decoder."""
+        """Whether the adapter has a decoder."""
         return type(self).text_of is not LibraryTokenizer.text_of
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text, as the library does it."""
-        kept = checked_ids(ids, self.vocab.size)
-        unused = next((i for i in kept if not self.tokens[i]), None)
+        """Ids to text, by the library."""
+        checked = checked_ids(ids, self.vocab.size)
+        unused = next((i for i in checked if not self.tokens[i]), None)
         if unused is not None:
-            raise InputError(f"the id {unused} is that of no token")
-        text = self.text_of(kept, skip_special_tokens=skip_special_tokens)
+            raise InputError(f"the id {unused} has no token")
+        text = self.text_of(checked, skip_special_tokens=skip_special_tokens)
         if text is None:
-            raise UsageError(f"what runs `{self.spec}` has no decoder")
+            raise UsageError(f"`{self.spec}` has no decoder")
         return text
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
-        """Write a folder that `koktok.load` reads: the definition as it came, and koktok.toml."""
+        """Write a folder that `koktok.load` reads: the unchanged definition, and koktok.toml."""
         import tomli_w
 
         files = self.files()
@@ -396,28 +360,28 @@ class LibraryTokenizer(Tokenizer):
 
 
 class _NoStageError(UsageError, AttributeError):
-    """An attribute that imported tokenizers do not have, for `hasattr` and for people."""
+    """An attribute that imported tokenizers do not have, also for `hasattr`."""
 
 
 def digest_of(files: Mapping[str, str | bytes]) -> str:
     """SHA-256 over names and contents, in the order of names."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(files):
         content = files[name]
         data = content.encode() if isinstance(content, str) else content
-        found.update(f"{name}\0{len(data)}\0".encode())
-        found.update(data)
-    return found.hexdigest()
+        digest.update(f"{name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()
 
 
 def _checked(text: str) -> str:
-    """`text`, if it is one that UTF-8 can hold; libraries fail at others in ways of their own."""
+    """The text, if UTF-8 can encode it; libraries fail on others in different ways."""
     try:
         checked_text(text).encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"a lone surrogate U+{ord(text[error.start]):04X} came at character {error.start}; wanted: text that UTF-8 "
-            "can hold",
+            f"expected text that UTF-8 can hold, got a lone surrogate U+{ord(text[error.start]):04X} at character "
+            f"{error.start}",
             hint='text.encode("utf-8", "replace").decode("utf-8")',
         ) from error
     return text

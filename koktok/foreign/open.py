@@ -1,8 +1,7 @@
-"""`load`, the one door: a path or a reference to a tokenizer; each library is loaded only when its kind is asked for.
+"""`load`: open a tokenizer by a path or a reference; a library is imported only for its own kind.
 
-What the libraries pass over in silence (a piece that stands there twice, an id that is given twice, an added token that gets
-another id than the file says) is an error. A folder is koktok's where it holds a koktok.toml; a loose file is run by its
-library, whoever wrote it.
+Errors that libraries ignore (a piece or an id that occurs twice, an added token that gets another id than in the file) are
+raised. A folder with a koktok.toml is koktok's; a single file always runs in its library, also if koktok wrote it.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from koktok.formats.vocabularies import folder_of
 from koktok.tokenizer import TrainedTokenizer
 
 KINDS: Final[dict[str, str]] = {
-    "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a vocabulary that travels with it",
+    "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
     "sp": "sp:FILE.model, a SentencePiece model",
     "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
     "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
     "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
     "tekken": "tekken:FILE.json, Mistral's ranks",
-    "package": "package:NAME, a vocabulary that an installed package carries (o200k_base, llama3, ...)",
-    "cuts": "cuts:FILE.jsonl, offsets of cuts made by anything",
+    "package": "package:NAME, a vocabulary in an installed package (o200k_base, llama3, ...)",
+    "cuts": "cuts:FILE.jsonl, offsets of the cuts of any program",
     "dpe": "dpe:DIR, a segmentation that koktok segment --learn wrote",
 }
-"""Each kind of reference, with its line of help. Without a colon: analysers, trivial rows, or a path, which is looked at."""
+"""Each kind of reference with its help text. References without a colon are analysers, trivial tokenizers, or paths."""
 
 
 def load(
@@ -47,27 +46,27 @@ def load(
     specials: Mapping[str, int] | None = None,
     lowercase: bool | None = None,
 ) -> TrainedTokenizer | LibraryTokenizer:
-    r"""Open a tokenizer of any kind: of a folder that koktok wrote, or of another library, which then runs it.
+    r"""Open a tokenizer of any kind: of a folder that koktok wrote, or of another library, which runs it.
 
     Parameters
     ----------
     reference : str or Path
         A folder or a file, `package:NAME`, `koktok:NAME`, `hf:PATH`, `sp:FILE`, an analyser (`kiwi`), or `syllables`.
     pattern : str, optional
-        Of tiktoken ranks: a name (cl100k, o200k, llama3) or a regular expression.
+        For tiktoken ranks: a name (cl100k, o200k, llama3) or a regular expression.
     specials : mapping of str to int, optional
-        Of tiktoken ranks: special tokens and their ids.
+        For tiktoken ranks: special tokens and their ids.
     lowercase : bool, optional
-        Of a vocab.txt: fold case and strip accents.
+        For a vocab.txt: fold case and strip accents.
 
     Raises
     ------
     ArtifactError
-        When what is there is damaged or of no kind that koktok reads.
+        When the file is damaged or of an unknown kind.
     InputError
         When a file or a package is missing.
     UsageError
-        When nothing is known by that name, or ranks come without a pattern.
+        When the name is unknown, or ranks have no pattern.
 
     Examples
     --------
@@ -83,7 +82,7 @@ def load(
     text = str(reference)
     named = is_reference(text)
     if named and (pattern or specials or lowercase is not None):
-        raise UsageError(f"`{text}` says itself what it is; options are for paths")
+        raise UsageError(f"`{text}` needs no options; they are for paths")
     kind, rest = parse_spec(text)
     if kind == "koktok":
         return load_folder(text)
@@ -102,23 +101,23 @@ def load(
         path = Path(place)
         if not path.exists():
             raise InputError(f"`{text}`: there is no file or folder `{place}`")
-        found = Detected(kind, path) if named and path.is_file() else detect(path, kind)  # type: ignore[arg-type]
-        ranks = found.kind == "tiktoken" and found.path.is_file() and not named
+        source = Detected(kind, path) if named and path.is_file() else detect(path, kind)  # type: ignore[arg-type]
+        ranks = source.kind == "tiktoken" and source.path.is_file() and not named
         if (pattern or specials) and not ranks:
-            raise UsageError(f"`{found.path}` is {found}; a pattern and special tokens are for tiktoken ranks")
-        if lowercase is not None and found.kind != "wordpiece":
-            raise UsageError(f"`{found.path}` is {found}; lowercase is for vocab.txt")
-        options: dict[str, Any] = {"lowercase": lowercase} if found.kind == "wordpiece" else {}
+            raise UsageError(f"`{source.path}` is {source}; a pattern and special tokens are for tiktoken ranks")
+        if lowercase is not None and source.kind != "wordpiece":
+            raise UsageError(f"`{source.path}` is {source}; lowercase is for vocab.txt")
+        options: dict[str, Any] = {"lowercase": lowercase} if source.kind == "wordpiece" else {}
         if ranks:
-            found, options = Detected("ranks", found.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
-        opened = _open(found, text, option, **options)
-        text = text if named else found.path.name
+            source, options = Detected("ranks", source.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
+        opened = _open(source, text, option, **options)
+        text = text if named else source.path.name
     opened.signature = {"source": text}
     return opened
 
 
 def parse_spec(text: str) -> tuple[str, str]:
-    """The kind of a reference and what it names; what lies at a bare path is told by its content.
+    """The kind of a reference, and the rest of it; the kind of a path is detected from its content.
 
     Examples
     --------
@@ -128,7 +127,7 @@ def parse_spec(text: str) -> tuple[str, str]:
     kind, colon, rest = text.partition(":")
     if colon and kind in KINDS:
         if not rest:
-            raise UsageError(f"`{text}` names nothing; wanted {KINDS[kind]}")
+            raise UsageError(f"expected {KINDS[kind]}, got `{text}`")
         return kind, rest
     if text in ANALYSERS:
         return "analyser", text
@@ -138,12 +137,12 @@ def parse_spec(text: str) -> tuple[str, str]:
     if path.parts and path.exists():
         return detect(path).kind, text
     known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
-    what = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
-    raise UsageError(f"{what}; wanted a path or one of {known}", hint="hf:path/to/tokenizer.json")
+    problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
+    raise UsageError(f"{problem}; expected a path or one of {known}", hint="hf:path/to/tokenizer.json")
 
 
 def is_reference(text: str) -> bool:
-    """True for what names a tokenizer otherwise than by a path.
+    """Whether a text is a reference other than a path.
 
     Examples
     --------
@@ -166,15 +165,16 @@ _OPENERS: Final[dict[str, tuple[str, str]]] = {
 """Module and function that open each kind of file."""
 
 
-def _open(found: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
-    """The tokenizer of a file, run by the library that it was written for."""
-    if found.kind not in _OPENERS:
-        raise ArtifactError(f"`{found.path}` is no file that one library runs")
-    module, name = _OPENERS[found.kind]
+def _open(source: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
+    if source.kind not in _OPENERS:
+        raise ArtifactError(f"`{source.path}` is {source}; expected a file of another library")
+    module, name = _OPENERS[source.kind]
     if option:
         options["pattern"] = option
     try:
-        opened: LibraryTokenizer = getattr(import_module(f"koktok.foreign.{module}"), name)(spec, found.path, **options)
+        opened: LibraryTokenizer = getattr(import_module(f"koktok.foreign.{module}"), name)(
+            spec, source.path, **options
+        )
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -186,15 +186,15 @@ def _open(found: Detected, spec: str, option: str = "", **options: Any) -> Libra
 
 
 def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
-    """The tokenizer of a folder that koktok wrote, trained or imported; an error for any other."""
+    """The tokenizer of a folder that koktok wrote, trained or imported."""
     folder = folder_of(path_of(path))
 
     def read() -> TrainedTokenizer | LibraryTokenizer:
         return _load_imported(folder) if is_imported(folder) else TrainedTokenizer(*read_folder(folder))
 
-    found = read_whole(folder, TOKENIZER, read)
-    found.spec, found.name = str(path), folder.resolve().name
-    return found
+    tokenizer = read_whole(folder, TOKENIZER, read)
+    tokenizer.spec, tokenizer.name = str(path), folder.resolve().name
+    return tokenizer
 
 
 def _load_imported(folder: Path) -> LibraryTokenizer:
@@ -212,7 +212,9 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
     if newer:
         raise ArtifactError(f"`{folder}` has format {table['format']!r}; this koktok reads {FORMAT}", hint=again)
     if digest_of(contents) != digest:
-        raise ArtifactError(f"the files of `{folder}` are not those that {MARK} was written with", hint=again)
+        raise ArtifactError(
+            f"the files of `{folder}` were changed: their digest differs from that in {MARK}", hint=again
+        )
     opened: LibraryTokenizer
     if library == "tokenizers":
         from koktok.foreign.huggingface_adapter import HuggingFace
@@ -229,6 +231,8 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
 
         opened = Tiktoken(load_ranks(folder), spec=str(folder))
     else:
-        raise ArtifactError(f"`{folder}` wants the library {library!r}, which this koktok does not know", hint=again)
+        raise ArtifactError(
+            f"`{folder}` requires the library {library!r}, which this koktok does not support", hint=again
+        )
     opened.signature = dict(toml.get("signature") or {})
     return opened

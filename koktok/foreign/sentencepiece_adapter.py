@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property, partial
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -54,17 +55,18 @@ class SentencePiece(LibraryTokenizer):
         for i, row in enumerate(self.proto.pieces):
             of_type.setdefault(row.type, set()).add(i)
         self._silent = of_type.get(CONTROL, set()) | of_type.get(UNUSED, set())
-        rule = self.proto.normalizer_spec.name
-        more = [f"normalizes by {rule}"] if rule != "identity" else []
-        if self.proto.normalizer_spec.remove_extra_whitespaces:
-            more.append("drops repeated spaces")
+        normalizer = self.proto.normalizer_spec
+        own_notes = {
+            f"normalizes by {normalizer.name}": normalizer.name != "identity",
+            "drops repeated spaces": normalizer.remove_extra_whitespaces,
+        }
         super().__init__(
             spec,
             name,
             size=len(self._pieces),
             digest=hashlib.sha256(data).hexdigest()[:16],
             libraries={"sentencepiece": version("sentencepiece")},
-            notes=[*notes, *(note for note in more if note not in notes)],
+            notes=list(dict.fromkeys([*notes, *(note for note, holds in own_notes.items() if holds)])),
             unknown_ids=of_type.get(UNKNOWN, set()),
             byte_ids=of_type.get(BYTE, set()),
             special_ids=of_type.get(CONTROL, set()),
@@ -80,7 +82,7 @@ class SentencePiece(LibraryTokenizer):
 
     @property
     def own_normalizer(self) -> bool:
-        """Whether it normalizes at all."""
+        """Whether it changes any text."""
         return str(self._processor.normalize("\ufeff")) != "\ufeff"
 
     @cached_property
@@ -103,29 +105,22 @@ class SentencePiece(LibraryTokenizer):
 
     def read(self, text: str) -> IdsAndSpans:
         with asking(self.library):
-            found = self._processor.encode(text, return_type="offset_mapping")
-        return list(found["ids"]), [(int(a), int(b)) for a, b in found["offsets"]]
+            mapping = self._processor.encode(text, return_type="offset_mapping")
+        return list(mapping["ids"]), [(int(a), int(b)) for a, b in mapping["offsets"]]
 
     def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
-        """The text; the library is silent about control symbols, so they are put between its parts."""
-        given = [int(i) for i in ids]
-        if skip_special_tokens or not self.special_ids.intersection(given):
+        """The text; the library drops control symbols, so the ids between them are decoded one run at a time."""
+        if skip_special_tokens or not self.special_ids.intersection(ids):
             unknown = self.unknown_ids if skip_special_tokens else frozenset()
-            return str(self._processor.decode([i for i in given if i not in unknown]))
+            return str(self._processor.decode([int(i) for i in ids if i not in unknown]))
         parts: list[str] = []
-        run: list[int] = []
-        for i in (*given, -1):
-            if i != -1 and i not in self.special_ids:
-                run.append(i)
-                continue
-            if run:
-                parts.append(str(self._processor.decode(run)))
-                run = []
-            parts.append("" if i == -1 else self._pieces[i])
+        for special, run in groupby(map(int, ids), self.special_ids.__contains__):
+            row = list(run)
+            parts += map(self._pieces.__getitem__, row) if special else [str(self._processor.decode(row))]
         return "".join(parts)
 
     def normalize(self, text: str) -> str:
-        """What the library normalizes, spaces as spaces."""
+        """The text after the library's normalizer, with spaces as spaces."""
         normal = str(self._processor.normalize(text))
         spec = self.proto.normalizer_spec
         if not spec.escape_whitespaces:
@@ -139,7 +134,7 @@ class SentencePiece(LibraryTokenizer):
         return str(self._pieces[i])
 
     def files(self) -> dict[str, str | bytes]:
-        """The model as it came."""
+        """The unchanged model."""
         return {"tokenizer.model": self.data}
 
     def unigram(self) -> dict[str, float] | None:

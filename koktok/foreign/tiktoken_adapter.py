@@ -21,7 +21,7 @@ from koktok.tokenizer.tokens import ByteTable
 from koktok.vocab import BYTE_CHARS
 
 GAP = 1
-"""Ids between the ranks of a published vocabulary and its special tokens; where they lie elsewhere, the ranks are others."""
+"""Ids between the ranks of a published vocabulary and its special tokens; with another gap they belong to other ranks."""
 
 
 class Tiktoken(LibraryTokenizer):
@@ -72,7 +72,7 @@ class Tiktoken(LibraryTokenizer):
         return ByteTable(table)
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        """Ids, on two cores; what a pattern leaves out of a line is left out here, too."""
+        """Ids, on two cores; text that the pattern does not match is dropped."""
         with asking(self.library):
             return list(self._runner.encode_ordinary_batch(list(lines), num_threads=2))
 
@@ -109,7 +109,7 @@ class Tiktoken(LibraryTokenizer):
 
     def _lossy(self, text: str) -> InputError:
         return InputError(
-            f"the pattern of `{self.ranks.name}` leaves a part of this text out, and tiktoken with it: {text[:60]!r}",
+            f"the pattern of `{self.ranks.name}` does not match a part of this text, and tiktoken drops it: {text[:60]!r}",
             hint="koktok import RANKS --pattern with a regular expression that matches every character",
         )
 
@@ -121,7 +121,7 @@ class Tiktoken(LibraryTokenizer):
         return self._bytes.written[i] or None
 
     def piece(self, i: int) -> str:
-        """The id, bytes spelled as GPT-2 spells them."""
+        """The id with GPT-2's characters for bytes."""
         return self.tokens[i]
 
     @cached_property
@@ -134,22 +134,22 @@ class Tiktoken(LibraryTokenizer):
 
     @property
     def specials(self) -> Mapping[str, int]:
-        """As they were given."""
+        """Special tokens and their ids."""
         return self.ranks.specials
 
     def files(self) -> dict[str, str | bytes]:
-        """Ranks and the rest, as `koktok.formats.tiktoken` writes them."""
+        """The files of `koktok.formats.tiktoken`."""
         return dict(tiktoken.files(self.ranks))
 
 
 def ranks_at(path: Path, pattern: RanksPattern, specials: Mapping[str, int] | None = None) -> tiktoken.Ranks:
-    """The ranks of a file, with what the file does not hold."""
+    """The ranks of a file with their pattern and special tokens."""
     ranks = tiktoken.ranks_from_text(utf8(path), str(path))
     return tiktoken.Ranks(path.stem, pattern.regex, ranks, dict(pattern.specials if specials is None else specials))
 
 
 def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -> Tiktoken:
-    """A file of `base64 rank` lines; the pattern by name, or in a file of its own. Or koktok's export, which holds both."""
+    """A file of `base64 rank` lines with a pattern by name or in another file; or koktok's export, which has both."""
     if path.is_dir():
         return Tiktoken(tiktoken.load(path), spec=spec, name=name)
     known = published(pattern or path.stem)
@@ -164,7 +164,7 @@ def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -
 
 
 def open_ranks(spec: str, path: Path, pattern: str | None, specials: Mapping[str, int] | None) -> Tiktoken:
-    """A file of ranks, with a pattern by name or as a regular expression, and special tokens of the caller's."""
+    """A file of ranks, with a pattern by name or as a regular expression, and special tokens of the caller."""
     known = published(pattern or path.stem)
     if known is None and pattern is None:
         raise _no_pattern(path)
@@ -172,9 +172,10 @@ def open_ranks(spec: str, path: Path, pattern: str | None, specials: Mapping[str
 
 
 def _no_pattern(path: Path, pattern: str = "") -> UsageError:
-    came = f"the pattern `{pattern}` is not known" if pattern else f"`{path}` holds ranks, and not their pattern"
-    named = ", ".join(VOCABULARIES)
-    return UsageError(f"{came}; expected one of {named}, or a file", hint=typed(f"tiktoken:{path}#cl100k"))
+    problem = f"the pattern `{pattern}` is not known" if pattern else f"`{path}` has ranks, and no pattern"
+    return UsageError(
+        f"{problem}; expected one of {', '.join(VOCABULARIES)}, or a file", hint=typed(f"tiktoken:{path}#cl100k")
+    )
 
 
 def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:

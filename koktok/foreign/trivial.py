@@ -1,4 +1,4 @@
-"""Rows that need no vocabulary: one token a syllable, an eojeol, a byte. Every table of boundary scores needs them."""
+"""Tokenizers without a vocabulary: one token for each syllable, eojeol (어절) or byte, for comparison in reports."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import numpy as np
 from koktok.foreign.library import LibraryTokenizer
 from koktok.tokenizer.tokens import SPACES, Tokens, code_points, running
 
-Cut = Callable[[str], list[tuple[int, int]]]
+Cut = Callable[[Sequence[str]], Sequence[Sequence[tuple[int, int] | tuple[int, int, str]]]]
+"""Lines to the spans of their tokens, each with its form if that is not the text of the span."""
 
 
 class OpenVocabulary(LibraryTokenizer):
-    """Tokens that are strings, numbered as they come."""
+    """Tokens that are strings; a new string gets the next id."""
 
     def __init__(
         self,
         spec: str,
         name: str,
-        cut: Callable[[Sequence[str]], Sequence[Sequence[tuple[int, int] | tuple[int, int, str]]]] = lambda _: (),
+        cut: Cut = lambda _: (),
         *,
         digest: str,
         libraries: dict[str, str] | None = None,
@@ -32,6 +33,12 @@ class OpenVocabulary(LibraryTokenizer):
         self._ids: dict[str, int] = {}
         self._forms: list[str] = []
 
+    def _id(self, form: str) -> int:
+        if form not in self._ids:
+            self._ids[form] = len(self._forms)
+            self._forms.append(form)
+        return self._ids[form]
+
     @property
     def tokens(self) -> Sequence[str]:
         """The strings so far."""
@@ -40,12 +47,7 @@ class OpenVocabulary(LibraryTokenizer):
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         ids, spans = [], []
         for line, row in zip(lines, self._cut(lines), strict=True):
-            forms = [part[2] if len(part) == 3 else line[part[0] : part[1]] for part in row]
-            for form in forms:
-                if form not in self._ids:
-                    self._ids[form] = len(self._forms)
-                    self._forms.append(form)
-            ids.append([self._ids[form] for form in forms])
+            ids.append([self._id(part[2] if len(part) == 3 else line[part[0] : part[1]]) for part in row])
             spans.append([(part[0], part[1]) for part in row])
         return Tokens.of(ids, spans, lines)
 
@@ -54,7 +56,7 @@ class OpenVocabulary(LibraryTokenizer):
 
 
 class Bytes(LibraryTokenizer):
-    """One token a byte."""
+    """One token for each byte."""
 
     def __init__(self, spec: str = "bytes") -> None:
         super().__init__(spec, "bytes", size=256, digest="bytes", libraries={})
@@ -82,31 +84,29 @@ class Bytes(LibraryTokenizer):
 
 
 class Characters(OpenVocabulary):
-    """One token a character that is no space."""
+    """One token for each character that is no space."""
 
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         codes, line_starts = code_points("".join(lines)), running([len(line) for line in lines])
         places = np.flatnonzero(~np.isin(codes, SPACES))
-        found, first, which = np.unique(codes[places], return_index=True, return_inverse=True)
-        for code in found[np.argsort(first)].tolist():
-            if (form := chr(code)) not in self._ids:
-                self._ids[form] = len(self._forms)
-                self._forms.append(form)
-        ids = np.array([self._ids[chr(code)] for code in found.tolist()], np.int64)[which]
+        distinct, first, which = np.unique(codes[places], return_index=True, return_inverse=True)
+        for code in distinct[np.argsort(first)].tolist():
+            self._id(chr(code))
+        ids = np.array([self._ids[chr(code)] for code in distinct.tolist()], np.int64)[which]
         return Tokens(ids, np.searchsorted(places, line_starts), places, places + 1, line_starts)
 
 
 def _eojeols(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
-    return [[found.span() for found in re.finditer(r"\S+", line)] for line in lines]
+    return [[match.span() for match in re.finditer(r"\S+", line)] for line in lines]
 
 
 TRIVIAL: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
     "bytes": Bytes,
     "eojeols": lambda: OpenVocabulary(
-        "eojeols", "eojeols", _eojeols, digest="eojeols", notes=["one token an eojeol; spaces are no tokens"]
+        "eojeols", "eojeols", _eojeols, digest="eojeols", notes=["one token for each eojeol; spaces are no tokens"]
     ),
     "syllables": lambda: Characters(
-        "syllables", "syllables", digest="syllables", notes=["one token a character; spaces are no tokens"]
+        "syllables", "syllables", digest="syllables", notes=["one token for each character; spaces are no tokens"]
     ),
 }
-"""Openers of the trivial rows."""
+"""Functions that open these tokenizers."""

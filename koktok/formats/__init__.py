@@ -1,1 +1,1 @@
-"""Other people's formats, a file a format: tokenizer.json, tokenizer.model, tiktoken, GGUF; the card, the folder."""
+"""File formats, a module for each: tokenizer.json, tokenizer.model, tiktoken, GGUF, the model card, the folder."""

@@ -1,7 +1,4 @@
-"""README.md of a trained folder: what it is, what it was trained on, under which licences, and how it measured.
-
-The text is card.template.md, in sections; here are its figures.
-"""
+"""README.md of a trained folder: kind and size, training text and licences, figures. card.template.md has the text."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Credit(NamedTuple):
-    """A text that a corpus holds, where it comes from, and its licence as stated there."""
+    """A text of a corpus, its source, and its licence as stated there."""
 
     name: str
     place: str
@@ -59,7 +56,7 @@ def model_card(
     credited: Sequence[Credit] = (),
     languages: Sequence[str] = ("ko",),
 ) -> str:
-    """The model card, Markdown with the front matter that model hubs read."""
+    """The model card: Markdown with the front matter of model hubs."""
     recipe, signature, vocab = tokenizer.recipe, tokenizer.signature, tokenizer.vocab
     reason = unsupported_reason("hf", vocab)
     limits = [] if reason else _limits(tokenizer)
@@ -120,7 +117,6 @@ def model_card(
 
 
 def _limits(tokenizer: TrainedTokenizer) -> list[str]:
-    """What other libraries do not do with the folder."""
     recipe, vocab = tokenizer.recipe, tokenizer.vocab
     limits = limitations(
         vocab.kind,
@@ -140,7 +136,6 @@ def _limits(tokenizer: TrainedTokenizer) -> list[str]:
 
 
 def _special_tokens(style: Style) -> dict[str, str]:
-    """The role of each special token, and what stands around a text."""
     single, pair = (" ".join(token for token, _ in style.around(pair=two)) for two in (False, True))
     return {
         "roles": "\n".join(f"| `{role}` | `{token}` |" for role, token in style.roles.items()),

@@ -1,8 +1,4 @@
-"""What lies at a path: which kind of tokenizer, in which file; told by content, not by name.
-
-Whatever opens a foreign tokenizer (`load`, `import`, `report`, `diff`, `doctor`) asks here. A
-name decides only where the content can be two things.
-"""
+"""The kind of tokenizer at a path, detected from the content; the name of a file decides only if the content is ambiguous."""
 
 from __future__ import annotations
 
@@ -27,21 +23,21 @@ NAMES: Final[dict[str, str]] = {
     "tiktoken": "a tiktoken ranks file",
     "tekken": "a tekken.json",
 }
-"""Each kind in words."""
+"""The description of each kind."""
 
 _MOST = 1 << 28
-"""Bytes of a file; the largest tokenizers that there are have less than a fifth of that."""
+"""Maximum size of a file in bytes; the largest known tokenizers have less than a fifth of it."""
 
 IN_A_FOLDER = (
     *("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "*.model"),
     *("model.json", "vocab.json", "*.tiktoken", "tekken*.json"),
 )
-"""Files looked for in a folder, best first."""
+"""Files that are searched in a folder, the preferred ones first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A tokenizer as it lies on the disk."""
+    """The file or folder of a tokenizer, and its kind."""
 
     kind: DetectedKind
     path: Path
@@ -51,20 +47,20 @@ class Detected:
 
 
 def detect(path: Path, kind: str = "") -> Detected:
-    r"""What lies at a path."""
+    """The tokenizer at a path."""
     if not path.is_dir():
         return Detected(_kind(path), path.parent if path.name == SPEC else path)
     if (path / MARK).is_file() and kind in ("", "koktok"):
         return Detected("koktok", path)
     for file in (file for name in IN_A_FOLDER for file in sorted(path.glob(name))):
         if file.is_file() and (file.name != "vocab.json" or _merges(file)):
-            found = detect(file)
-            if kind in ("", found.kind):
-                return found
+            detected = detect(file)
+            if kind in ("", detected.kind):
+                return detected
     if kind:
         raise ArtifactError(f"the folder `{path}` does not hold {NAMES[kind]}", hint=typed(f"{kind}:{path}/FILE"))
-    named = ", ".join(name for name in IN_A_FOLDER if "*" not in name)
-    raise ArtifactError(f"the folder `{path}` holds no tokenizer that koktok reads", hint=f"one of {named}")
+    names = ", ".join(name for name in IN_A_FOLDER if "*" not in name)
+    raise ArtifactError(f"the folder `{path}` holds no tokenizer that koktok reads", hint=f"one of {names}")
 
 
 def _merges(vocab: Path) -> bool:
@@ -77,7 +73,7 @@ def _kind(path: Path) -> DetectedKind:
         raise ArtifactError(f"`{path}` is empty", hint="fetch it again")
     if data[:4] == b"GGUF":
         raise ArtifactError(
-            f"`{path}` is a GGUF; koktok writes those, and reads the files that they are made from",
+            f"`{path}` is a GGUF; koktok writes those, and reads the files that they are converted from",
             hint="koktok import tokenizer.json or tokenizer.model",
         )
     if data.lstrip()[:1] == b"{":
@@ -103,12 +99,11 @@ def _kind(path: Path) -> DetectedKind:
             return "wordpiece"
     raise ArtifactError(
         f"`{path}` is none of: {', '.join(NAMES[kind] for kind in get_args(DetectedKind)[1:])}",
-        hint="a vocab.txt has a piece a line, [UNK] among them; a list of pieces alone does not say how text is cut",
+        hint="a vocab.txt has one piece in a line, among them [UNK]; a list of pieces alone has no rules of segmentation",
     )
 
 
 def _kind_of_json(path: Path, data: bytes) -> DetectedKind:
-    """Which library a JSON file is for, by its own keys."""
     if path.name == SPEC:
         return "tiktoken"
     if path.name == "vocab.json" and _merges(path):

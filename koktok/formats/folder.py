@@ -1,7 +1,4 @@
-"""The files of a saved tokenizer: their contents, and their reading.
-
-`koktok.files` writes them; reading gives the recipe and the vocabulary, or one error.
-"""
+"""The files of a saved tokenizer; `koktok.files` writes them, and `read_folder` gives the recipe and the vocabulary."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ _FRONTIER_1 = (MARK, "frontier.md", "frontier.json", "frontier.png")
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """What koktok wrote into a folder before there were manifests: the names that it wrote then, and no other."""
+    """Files of a folder that a version of koktok without manifests wrote."""
     try:
         tables = tomllib.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -75,7 +72,7 @@ def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict
 
 
 def vocab_json(vocab: Vocab) -> str:
-    """vocab.json: a vocabulary of a kind that no other library runs; a tokenizer.json read differently is worse than none."""
+    """vocab.json: a vocabulary of a kind that no other library runs; a tokenizer.json with other ids is worse than none."""
     content = {
         "kind": vocab.kind,
         "byte_fallback": vocab.byte_fallback,
@@ -86,7 +83,6 @@ def vocab_json(vocab: Vocab) -> str:
 
 
 def _read_vocab_json(text: str) -> Vocab:
-    """The vocabulary of a vocab.json."""
     try:
         content = json.loads(text)
         pieces, specials = map(str, content["pieces"]), map(str, content["specials"])
@@ -96,7 +92,7 @@ def _read_vocab_json(text: str) -> Vocab:
 
 
 def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes] | None) -> dict[str, str | bytes]:
-    """The files of a folder, and more that a caller wants in it."""
+    """The files of a folder with further files of the caller."""
     hint = 'tokenizer.save(FOLDER, extra={"NOTICE": "text"})'
     if not isinstance(extra, Mapping | None):
         raise UsageError(f"expected contents by name of a file as `extra`, got {extra!r}", hint=hint)
@@ -115,14 +111,15 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
     """Read a folder: recipe, vocabulary, and the signature without the entries that `files_of` adds."""
     if not (folder / MARK).is_file():
         foreign = next((name for name in FOREIGN if any(folder.glob(name))), "") if folder.is_dir() else ""
-        hint = f"koktok.load({str(folder)!r}) runs its {foreign} by its own library" if foreign else ""
+        hint = f"koktok.load({str(folder)!r}) opens its {foreign} with its own library" if foreign else ""
         raise ArtifactError(
             f"`{folder}` is no readable koktok tokenizer: there is no {MARK} in it",
             hint=hint or "koktok train TEXT --out FOLDER",
         )
     if is_imported(folder):
         raise ArtifactError(
-            f"`{folder}` holds an imported tokenizer, which its own library runs", hint=f"koktok.load({str(folder)!r})"
+            f"`{folder}` holds an imported tokenizer, which runs in its own library",
+            hint=f"koktok.load({str(folder)!r})",
         )
     own = (folder / "vocab.json").is_file() and not (folder / "tokenizer.json").is_file()
     file = folder / ("vocab.json" if own else "tokenizer.json")
@@ -144,10 +141,10 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
             hint="pip install -U koktok",
         )
     if not isinstance(signature, dict):
-        raise ArtifactError(f"the signature in `{folder / MARK}` is no table")
+        raise ArtifactError(f"expected a table as signature in `{folder / MARK}`, got {type(signature).__name__}")
     if not toml.endswith("\n"):  # a number that has lost its last digits is a number
         raise ArtifactError(
-            f"`{folder / MARK}` ends in the midst of a line, so a part of it is missing",
+            f"`{folder / MARK}` ends without a line break, so a part of it is missing",
             hint="copy the folder again, or train again",
         )
     kind = signature.pop("kind", None)
@@ -160,7 +157,7 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         ) from error
     if not verified and vocab.digest() != digest:
         raise ArtifactError(
-            f"the vocabulary in `{file}` is not the one that {MARK} was written with",
+            f"the vocabulary in `{file}` was changed: its digest differs from that in {MARK}",
             hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
         )
     return recipe, vocab, signature

@@ -1,11 +1,11 @@
-"""GGUF: the vocabulary of a file for llama.cpp, alone or put into the file of a model.
+"""GGUF: a vocabulary for llama.cpp, alone or in the file of a model.
 
-A choice among the tokenizers that llama.cpp is built with (src/llama-vocab.cpp), for it has no general
-engine. A unigram vocabulary is its "t5"; BPE over characters its "llama", which joins by the score of the joined piece
-as we do, and has byte fallback; byte-level BPE its "gpt2", which knows its patterns by name only, and ours is none.
+llama.cpp has no general engine, but a few built-in tokenizers (src/llama-vocab.cpp). A unigram vocabulary is its "t5"; BPE over
+characters its "llama", which merges by the score of the merged piece, too, and has byte fallback; byte-level BPE its "gpt2",
+which has patterns by name only, koktok's own not among them.
 
-All of them write a space as ▁ (U+2581), so pieces get ▁ for every space; no piece of ours holds a ▁ of its own, and the
-flags that add or drop spaces are written as off. `notes` says, for a file, what llama.cpp does that we do not.
+"t5" and "llama" write a space as ▁ (U+2581), so pieces get ▁ for every space; no piece holds a ▁ itself, and the flags that add
+or drop spaces are off. `notes` lists the differences between llama.cpp and koktok for a file.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-"""Types of tokens, as SentencePiece numbers them and `gguf.TokenType` spells them."""
+"""Types of tokens, with SentencePiece's numbers and the names of `gguf.TokenType`."""
 
 ESCAPED = "▁"
 
 PATTERNS_OF_BYTE_LEVEL = PUBLISHED["gpt2"]
-"""What a ByteLevel pre-tokenizer of Hugging Face cuts by itself."""
+"""The pattern of Hugging Face's ByteLevel pre-tokenizer."""
 
 
 @dataclass(frozen=True)
 class GgufVocab:
-    """What a GGUF holds of a tokenizer."""
+    """The tokenizer in a GGUF."""
 
     model: Literal["t5", "llama", "gpt2"]
     pre: str
@@ -64,7 +64,7 @@ class GgufVocab:
             )
         if len(set(self.tokens)) != len(self.tokens) or "" in self.tokens:
             twice = next(token for i, token in enumerate(self.tokens) if not token or token in self.tokens[:i])
-            raise ArtifactError(f"the token {twice!r} is empty or stands there twice; llama.cpp loads no such file")
+            raise ArtifactError(f"the token {twice!r} is empty or occurs twice; llama.cpp loads no such file")
         wrong = [role for role, i in self.roles.items() if not 0 <= i < len(self.tokens)]
         if wrong:
             raise ArtifactError(f"the id {self.roles[wrong[0]]} of `{wrong[0]}` is outside the vocabulary")
@@ -73,7 +73,7 @@ class GgufVocab:
 def table_of(
     vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False, style: Style | None = None
 ) -> GgufVocab:
-    """The table of one of koktok's own tokenizers; a text begins and ends with the special tokens of the style.
+    """The table of a trained tokenizer; a text begins and ends with the special tokens of the style.
 
     Examples
     --------
@@ -93,11 +93,11 @@ def table_of(
         for role, names in ROLES.items()
     }
     roles = {role: i for role, i in roles.items() if i >= 0}
-    # llama.cpp knows one token before a text, that of the role bos, and one behind it, eos.
-    before, behind = style.frame if style is not None else ((), ())
+    # llama.cpp adds one token before a text, that of the role bos, and one after it, eos.
+    before, after = style.frame if style is not None else ((), ())
     add_bos, add_eos = (
         [vocab.special_ids[token] for token in tokens] == [roles.get(role)]
-        for role, tokens in (("bos", before), ("eos", behind))
+        for role, tokens in (("bos", before), ("eos", after))
     )
     model = KINDS[vocab.kind].gguf
     assert model, "unsupported_reason has checked"
@@ -113,7 +113,7 @@ def table_of(
             add_bos=add_bos,
             add_eos=add_eos,
         )
-    # Where a role has no token, llama.cpp takes a fixed id for it, which is a byte here.
+    # For a role without a token llama.cpp uses a fixed id, which is a byte here.
     roles.setdefault("bos", roles["eos"])
     roles.setdefault("pad", roles["eos"])
     scores = vocab.scores or tuple(float(-rank) for rank in range(len(vocab.pieces)))
@@ -134,10 +134,10 @@ def table_of(
 
 
 def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
-    """What llama.cpp does with this file that koktok does not; for the reader, a sentence each."""
+    """The differences between llama.cpp with this file and koktok, in sentences."""
     raw = differences(normalizer) if table.charsmap and normalizer is not None else ()
     before = (("unknown", table.model == "t5"), ("no-normalizer", not table.charsmap))
-    behind = (
+    after = (
         ("prefix", table.add_space_prefix),
         ("user-defined", USER_DEFINED in table.types),
         ("mark", table.model != "gpt2"),
@@ -146,27 +146,27 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
         ("begun", table.add_bos),
         ("ended", table.add_eos),
     )
-    return [*that_hold("gguf", before), *(f"not normalized: {line}" for line in raw), *that_hold("gguf", behind)]
+    return [*that_hold("gguf", before), *(f"not normalized: {line}" for line in raw), *that_hold("gguf", after)]
 
 
 def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = True) -> Path:
-    """Write the file, or nothing."""
-    return write_file(path, lambda fresh: _write(table, fresh, name), ours=may_be_ours, force=force, what="vocabulary")
+    """Write a file with the vocabulary alone."""
+    return write_file(path, lambda new: _write(table, new, name), ours=may_be_ours, force=force, what="vocabulary")
 
 
 BY_ID = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
 """Tensors with a row for each id, as llama.cpp names them."""
 
 ALONE = (
-    "a vocabulary alone: llama.cpp's tools for vocabularies read it (llama-tokenize), nothing can generate with it; "
+    "a vocabulary alone: llama.cpp's tools for vocabularies read it (llama-tokenize), but no model can generate with it; "
     "`--into MODEL.gguf` puts the tokenizer into the file of a model"
 )
 
 
 def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
-    """The table with as many tokens as the model has rows for: llama.cpp loads no other.
+    """The table with as many tokens as the model has rows, as llama.cpp requires.
 
-    A model often has some rows more than its tokenizer has ids, for speed; they get names that no text is read as.
+    A model often has some more rows than its tokenizer has ids, for speed; they get names that no text reaches.
     """
     shapes = check(model)[1]
     if wrong := next((name for name in BY_ID if len(shapes.get(name, (0, 0))) != 2), ""):
@@ -176,9 +176,9 @@ def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
         raise ArtifactError(f"`{model}` holds no model: it has no tensor `{BY_ID[0]}`")
     rows, tokens = min(sizes.values()), len(table.tokens)
     if rows < tokens or rows != max(sizes.values()):
-        told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        actual = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
         raise ArtifactError(
-            f"`{model}` has embeddings for other ids ({told}) than the tokenizer ({tokens:,})",
+            f"`{model}` has embeddings for other ids ({actual}) than the tokenizer ({tokens:,})",
             hint="model.resize_token_embeddings(len(tokenizer)) before it is converted, and train it with this tokenizer",
         )
     more = tuple(f"[PAD{i}]" for i in range(tokens, rows))
@@ -191,12 +191,12 @@ def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
 
 
 def write_into(table: GgufVocab, model: str | Path, path: str | Path, *, chat_template: str = "") -> Path:
-    """Write a model's file again with this tokenizer in it: its tensors stay as they are, byte for byte.
+    """Write a copy of a model's file with this tokenizer; its tensors stay the same, byte for byte.
 
-    What the file said of its old tokenizer goes, a chat template included; every other key stays.
+    The keys of the old tokenizer are removed, a chat template included; every other key stays.
     """
     table = fitted(table, model)
-    return write_file(path, lambda fresh: _write_into(table, _model(model), fresh, chat_template), ours=lambda _: False)
+    return write_file(path, lambda new: _write_into(table, _model(model), new, chat_template), ours=lambda _: False)
 
 
 def _model(path: str | Path) -> Any:
@@ -242,7 +242,7 @@ def _write_into(table: GgufVocab, reader: Any, path: Path, chat_template: str) -
 
 
 def may_be_ours(file: Path) -> bool:
-    """Whether a GGUF begins as `write` begins it: no tensors, and no word about a model before the vocabulary."""
+    """Whether a GGUF begins like those of `write`: no tensors, and no keys of a model before the vocabulary."""
     begin = ("general.architecture", "general.name", "llama.vocab_size", "tokenizer.ggml.model")
     try:
         with opened(file) as header:
@@ -252,7 +252,7 @@ def may_be_ours(file: Path) -> bool:
 
 
 def _write(table: GgufVocab, path: Path, name: str) -> None:
-    writer = _library().GGUFWriter(path, "llama")  # only to be loaded: no part of a tokenizer depends on it
+    writer = _library().GGUFWriter(path, "llama")  # required by the format; the tokenizer does not depend on it
     try:
         writer.add_name(name)
         writer.add_vocab_size(len(table.tokens))
@@ -264,7 +264,7 @@ def _write(table: GgufVocab, path: Path, name: str) -> None:
 
 
 def add_table(writer: Any, table: GgufVocab) -> None:
-    """Write the keys of a tokenizer into a `gguf.GGUFWriter`, for instance that of a whole model."""
+    """Write the keys of a tokenizer with a `gguf.GGUFWriter`."""
     writer.add_tokenizer_model(table.model)
     writer.add_tokenizer_pre(table.pre)
     writer.add_token_list(list(table.tokens))
@@ -285,7 +285,7 @@ def add_table(writer: Any, table: GgufVocab) -> None:
 
 
 def read(path: str | Path) -> GgufVocab:
-    """Read the vocabulary of a GGUF back."""
+    """Read the vocabulary of a GGUF."""
     library = _library()
     check(path)
     try:

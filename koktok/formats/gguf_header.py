@@ -1,7 +1,7 @@
-"""The header of a GGUF, walked by hand before the library reads the file.
+"""The header of a GGUF, checked before the library reads the file.
 
-The library believes what a file says of its own sizes, and takes minutes and gigabytes for a hundred bytes that claim many.
-Here every count is held against what is left of the file, and the keys that koktok uses against the type that they have.
+The library trusts the sizes in a file, and takes minutes and gigabytes for a hundred bytes that claim many. Here every count is
+compared with the rest of the file, and every key that koktok uses with its type.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _EXPECTED: Final[dict[str, tuple[str, frozenset[int]]]] = {
 
 
 class Field(NamedTuple):
-    """A key of the header; the value of a string or number, and the length of an array."""
+    """A key of the header with the value of a string or number, or the length of an array."""
 
     key: str
     kind: int
@@ -46,13 +46,13 @@ class Field(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What the value is, in words."""
+        """The type in words."""
         kind = "a string" if self.kind == STRING else "an array" if self.kind == ARRAY else "a number"
         return kind if self.item is None else f"an array of {'strings' if self.item == STRING else 'numbers'}"
 
 
 class Header:
-    """The fields of a file, and behind them the shapes of its tensors, each once and in this order."""
+    """The fields of a file, and after them the shapes of its tensors, each to be read once and in this order."""
 
     def __init__(self, data: mmap.mmap, path: str | Path) -> None:
         self._data, self._path, self._at, self._where = data, path, 0, "the header"
@@ -67,7 +67,7 @@ class Header:
     _order = "<"
 
     def fields(self) -> Iterator[Field]:
-        """Every key in its order; ArtifactError where one is not what it has to be."""
+        """Every key in its order."""
         for _ in range(self.n_fields):
             self._where = "a key"
             key = self._text()
@@ -81,7 +81,7 @@ class Header:
             yield field
 
     def shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """The name and the shape of every tensor, as the file has it: the width of a row first."""
+        """The name and the shape of every tensor, the width of a row first."""
         size = len(self._data)
         for _ in range(self.n_tensors):
             self._where = "a tensor"
@@ -162,7 +162,7 @@ class Header:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[Header]:
-    """The header of a file, while it is open."""
+    """The header of an open file."""
     try:
         with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield Header(data, path)
@@ -173,7 +173,7 @@ def opened(path: str | Path) -> Iterator[Header]:
 
 
 def check(path: str | Path) -> tuple[dict[str, Field], dict[str, tuple[int, ...]]]:
-    """Fields by key and shapes by tensor; ArtifactError where the file is not what it says."""
+    """Fields by key and shapes by tensor; ArtifactError for a malformed file."""
     with opened(path) as header:
         fields = {field.key: field for field in header.fields()}
         return fields, dict(header.shapes())

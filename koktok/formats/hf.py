@@ -1,15 +1,14 @@
-"""tokenizer.json: what `tokenizers` and `transformers` load without any code of ours, and its neighbours: roles, sides, chat template.
+"""tokenizer.json, which `tokenizers` and `transformers` load without code of koktok, and the files beside it.
 
-The five stages are written as the nodes that Hugging Face's engine runs: normalizer,
-pre-tokenizer, model, post-processor, decoder. Spaces are real spaces inside pieces, so the decoder only has to join
-bytes and fuse, and every text comes back exactly. The layout is that of the library's own writer to the byte, so that
-`save_pretrained` right after loading changes nothing. tokenizer.json is also where `Tokenizer.load` reads the
-vocabulary from.
+The five stages are the nodes of Hugging Face's engine: normalizer, pre-tokenizer, model, post-processor, decoder. Spaces are
+real spaces inside pieces, so the decoder only joins bytes and fuses, and every text is restored exactly. The layout is that
+of the library's own writer to the byte, so that `save_pretrained` right after loading changes nothing. `Tokenizer.load` reads
+the vocabulary from tokenizer.json, too.
 
-What `train_new_from_iterator` makes of such a file (transformers 4.57.6 and 5.23, tests/test_special.py): normalizer,
-pre-tokenizer, decoder, roles and template stay; the morpheme boundaries are lost, for no analyser teaches it, and so are
-byte fallback and the order of ids. Characters that its text lacked then decode to NUL (unigram) or to nothing (bpe), and
-two runs of its unigram differ. Only the byte-level kinds stay lossless. `koktok train --recipe FOLDER` loses nothing.
+`train_new_from_iterator` on such a file (transformers 4.57.6 and 5.23, tests/test_special.py) keeps normalizer, pre-tokenizer,
+decoder, roles and template, and loses morpheme boundaries, byte fallback and the order of ids. Characters that are not in its
+text then decode to NUL (unigram) or to nothing (bpe), and two runs of unigram differ. Only the byte-level kinds stay lossless.
+`koktok train --recipe FOLDER` loses nothing.
 """
 
 from __future__ import annotations
@@ -49,15 +48,15 @@ def tokenizer_json(
     style: Style | None = None,
     prefix: Prefix = "",
 ) -> str:
-    """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer."""
+    """The tokenizer.json, the same bytes for the same tokenizer."""
     reason = unsupported_reason("hf", vocab)
     if reason:
         raise ArtifactError(f"no tokenizer.json: {reason}")
     style = style or style_for("plain", vocab.specials)
     step = normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
-    behind, pre_tokenizer = cutting(vocab, pattern, prefix)
-    nodes = nodes + _before(prefix)
+    separators, pre_tokenizer = cutting(vocab, pattern, prefix)
+    nodes = nodes + _first_space(prefix)
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
     decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
     content = {
@@ -65,7 +64,7 @@ def tokenizer_json(
         "truncation": None,
         "padding": None,
         "added_tokens": [{"id": i, **token} for i, token in added_tokens(vocab, style).items()],
-        "normalizer": {"type": "Sequence", "normalizers": nodes + behind},
+        "normalizer": {"type": "Sequence", "normalizers": nodes + separators},
         "pre_tokenizer": pre_tokenizer,
         "post_processor": _post_processor(vocab, style, prefix=bool(prefix)),
         "decoder": {"type": "Sequence", "decoders": decoders},
@@ -78,10 +77,10 @@ def _replace(old: str, new: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": {"String": old}, "content": new}
 
 
-def _before(prefix: Prefix) -> list[dict[str, Any]]:
-    """What marks a space at the beginning of a part; the space before the first word is Metaspace's, which knows where a text begins.
+def _first_space(prefix: Prefix) -> list[dict[str, Any]]:
+    """Nodes that mark a space at the beginning of a part; Metaspace adds the prefix space, at the beginning of a text alone.
 
-    No `Regex`: `^` is the beginning of a line for one engine and of the text for another.
+    No `Regex`: `^` is the beginning of a line in one engine and of the text in another.
     """
     if prefix == "first":
         return [{"type": "Prepend", "prepend": GUARD}, _replace(f"{GUARD} ", f"{SPACE_MARK} "), _replace(GUARD, "")]
@@ -104,9 +103,9 @@ def added_tokens(vocab: Vocab, style: Style) -> dict[int, dict[str, Any]]:
 
 
 def _post_processor(vocab: Vocab, style: Style, *, prefix: bool) -> dict[str, Any]:
-    """What stands around one text and around two, and before it what trims offsets: for spaces as for those of bytes.
+    """The template around one text and around two, and before it the node that trims offsets.
 
-    Where nothing does, that is written too: transformers 5 would put the same node in place of none, and save it.
+    An empty template is written, too: transformers 5 would add the same node, and save it.
     """
     names: set[str] = set()
 
@@ -126,7 +125,7 @@ def _post_processor(vocab: Vocab, style: Style, *, prefix: bool) -> dict[str, An
 
 
 def _decoders(vocab: Vocab) -> list[dict[str, Any]]:
-    """Tokens to one text; see `koktok.tokenizer.decoding` for the same in Python."""
+    """The nodes of `koktok.tokenizer.decoding`."""
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
     if vocab.bytewise:
         unmark = {"type": "Replace", "pattern": {"Regex": f"^{MARK}"}, "content": ""}
@@ -137,26 +136,25 @@ def _decoders(vocab: Vocab) -> list[dict[str, Any]]:
 
 
 def jamo_decoders() -> list[dict[str, Any]]:
-    """The nodes, to stand after Fuse, that do what `koktok.hangul.join` does.
+    """The nodes after Fuse that do the same as `koktok.hangul.join`.
 
     Hugging Face has no NFC decoder, so each syllable is a node: 399 open ones, then 10,773 that add a tail to
     them. That is 0.7 MB, 0.13 s to load, and 5 to 7 ms of processor time to decode a line of 42 characters (`python
-    -m timeit --process` around `tokenizers.Tokenizer.decode`; ours takes 0.02). Fewer nodes cannot do it: a node
-    writes one fixed string, so 11,172 syllables need as many, unless the bytes of a syllable were written one by
-    one; only `ByteLevel` makes characters of bytes, and it takes a token for bytes only if *all* its characters
-    spell some, which a fused text with hanja or emoji does not.
+    -m timeit --process` around `tokenizers.Tokenizer.decode`; ours takes 0.02). Fewer nodes are not possible: a node
+    writes one fixed string, and only `ByteLevel` makes characters of bytes, but only of a token in which *all* characters
+    spell bytes, unlike a fused text with hanja or emoji.
     """
-    opened = [(jamo, chr(c)) for c, jamo in hangul.SPLIT.items() if len(jamo) == 2]
-    rules = opened + hangul.tail_rules()
+    open_syllables = [(jamo, chr(c)) for c, jamo in hangul.SPLIT.items() if len(jamo) == 2]
+    rules = open_syllables + hangul.tail_rules()
     return [{"type": "Replace", "pattern": {"String": a}, "content": b} for a, b in rules]
 
 
 def _model(vocab: Vocab) -> dict[str, Any]:
     """The model node.
 
-    `unk_id` names a byte: Hugging Face wants some id there, and never emits it, because byte fallback has an answer
-    for every character. A model that does emit an unknown token wants it in its own table, with no gap before it: then
-    the special tokens up to that one are in the table too.
+    `unk_id` is the id of a byte: Hugging Face requires one, and never emits it, because byte fallback covers every character.
+    A model that does emit an unknown token requires it in its own table without a gap before it, so the table has all special
+    tokens up to that one.
     """
     if vocab.kind == "unigram":
         byte_score = vocab.byte_score
@@ -197,12 +195,12 @@ def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = Fals
         model = content["model"]
         added = sorted(content["added_tokens"], key=lambda token: token["id"])
         specials = [token["content"] for token in added]
-        known = KINDS.get(model["type"])
-        if known is None:
-            raise ArtifactError(f"tokenizer.json holds a model of type {model['type']!r}, which koktok does not write")
-        kind = kind or known[0]
-        if kind not in known:
-            raise ArtifactError(f"tokenizer.json holds a model of type {model['type']!r}, which runs no {kind}")
+        kinds = KINDS.get(model["type"])
+        if kinds is None:
+            raise ArtifactError(f"tokenizer.json has a model of type {model['type']!r}, which koktok does not write")
+        kind = kind or kinds[0]
+        if kind not in kinds:
+            raise ArtifactError(f"tokenizer.json has a model of type {model['type']!r}, which runs no {kind}")
         if kind == "unigram":
             pieces = [str(piece) for piece, _ in model["vocab"]]
             scores = [float(score) for _, score in model["vocab"]]
@@ -218,7 +216,7 @@ def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = Fals
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"tokenizer.json is damaged or not koktok's: {type(error).__name__}: {error}") from error
     if tuple(pieces[:first]) != BYTE_PIECES[:first]:
-        raise ArtifactError("tokenizer.json does not begin with the 256 byte pieces; it is not koktok's")
+        raise ArtifactError("expected a tokenizer.json with the 256 byte pieces first, got one that is not koktok's")
     _check_ids(specials, special_ids, len(pieces))
     make = Vocab.unchecked if verified else Vocab
     return make(
@@ -231,25 +229,24 @@ def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = Fals
 
 
 def _check_ids(tokens: Sequence[str], ids: Iterable[Any], first: int) -> None:
-    """Refuse ids that do not follow one another: ours do, and ids are told here by their order."""
+    """Refuse ids with gaps: the vocabulary is read in their order."""
     for expected, (token, i) in enumerate(zip(tokens, ids, strict=True), start=first):
         if i != expected or isinstance(i, bool):
             raise ArtifactError(
-                f"tokenizer.json gives {token!r} the id {i!r}, where {expected} follows",
+                f"tokenizer.json: expected the id {expected} of {token!r}, got {i!r}",
                 hint="koktok import tokenizer.json --out FOLDER, if it is not koktok's",
             )
 
 
-# --- The neighbours of tokenizer.json ---------------------------------------------------------------------------------
+# --- The files beside tokenizer.json ----------------------------------------------------------------------------------
 #
-# transformers 4.57 and 5 read the same files and write different ones; what stands here is what both read:
-# `PreTrainedTokenizerFast` without a `backend` key, because 5 writes `TokenizersBackend`, which 4.57 cannot load;
-# `additional_special_tokens`, because 4.57 takes a list called `extra_special_tokens` for a mapping and fails; the chat
-# template in the file that both prefer *and* under the key that older readers know.
+# transformers 4.57 and 5 write different files; these are such that both read: `PreTrainedTokenizerFast` without a `backend` key,
+# because 5 writes `TokenizersBackend`, which 4.57 cannot load; `additional_special_tokens`, because 4.57 expects a mapping as
+# `extra_special_tokens`; the chat template in the file that both prefer *and* under the key of older readers.
 
 
 def config_files(vocab: Vocab, style: Style) -> dict[str, str]:
-    """All files beside tokenizer.json, by name; the same bytes for the same vocabulary and style."""
+    """The files beside tokenizer.json, by name; the same bytes for the same vocabulary and style."""
     files = {
         "tokenizer_config.json": config_json(vocab, style),
         "special_tokens_map.json": special_tokens_json(vocab, style),
@@ -280,7 +277,7 @@ def config_json(vocab: Vocab, style: Style | None = None) -> str:
 def generation_json(vocab: Vocab, style: Style) -> str:
     """generation_config.json of a chat folder: `generate` stops at the end of a turn, and at the end of a text."""
     ids = vocab.special_ids
-    # The end of a turn, and what the same tokens would have as their end without a chat.
+    # The end of a turn, and the end of a text that the same tokens would have without a chat.
     ends = [style.roles.get("eos_token"), next((token for token in ROLES["eos_token"] if token in ids), None)]
     content = {
         "bos_token_id": ids.get(style.roles.get("bos_token", "")),
@@ -296,7 +293,7 @@ def special_tokens_json(vocab: Vocab, style: Style | None = None) -> str:
 
 
 def _roles(style: Style) -> dict[str, Any]:
-    """The role of each token; those without one are "additional", but for slots that nobody uses yet."""
+    """The role of each token; tokens without one are "additional", except reserved slots."""
     used = set(style.roles.values())
     more = [token for token in style.specials if token not in used and not token.startswith("<|reserved_")]
     return {**style.roles, **({"additional_special_tokens": more} if more else {})}
@@ -326,25 +323,25 @@ def in_version_1(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """JSON, or an error of ours also where it is nested deeper than anybody nests."""
+    """The content of a JSON text; an `ArtifactError` also if it is nested too deep."""
     try:
         return json.loads(text, object_pairs_hook=pairs)
     except ArtifactError:
         raise
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else error
-        raise ArtifactError(f"`{where}` is no JSON: {why}", hint="fetch it again; it may be cut short") from None
+        raise ArtifactError(f"`{where}` is no JSON: {why}", hint="fetch it again; it may be incomplete") from None
 
 
 def checked_json(text: str, where: str) -> dict[str, Any]:
-    """The JSON of any writer, if it can be a tokenizer's: every key and every id once, which the library does not check."""
+    """The content of a tokenizer.json in which every key and every id occurs once, which the library does not check."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        node = dict(pairs)
+        if len(node) < len(pairs):
             twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-            raise ArtifactError(f"`{where}` gives {twice!r} twice", hint="a piece has one id")
-        return found
+            raise ArtifactError(f"`{where}` has the key {twice!r} twice", hint="a piece has one id")
+        return node
 
     content = parsed(text, where, distinct)
     model = content.get("model") if isinstance(content, dict) else None
@@ -356,7 +353,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
     decoder = content.get("decoder")
     if (decoder.get("type") if isinstance(decoder, dict) else decoder) == "Kiwi":
         raise ArtifactError(
-            f"`{where}` is Kiwi's own format, which the tokenizers library does not read",
+            f"`{where}` has Kiwi's own format, which the tokenizers library does not read",
             hint="kiwipiepy.sw_tokenizer.SwTokenizer reads it",
         )
     rows = model["vocab"]
@@ -365,7 +362,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
             (piece for piece, i in rows.items() if not isinstance(i, int) or isinstance(i, bool) or i < 0), None
         )
         if wrong is not None:
-            raise ArtifactError(f"`{where}` gives {wrong!r} the id {rows[wrong]!r}; ids are whole numbers from 0")
+            raise ArtifactError(f"`{where}`: expected a whole number from 0 as id of {wrong!r}, got {rows[wrong]!r}")
         taken: dict[int, str] = {}
         for piece, i in rows.items():
             if taken.setdefault(i, piece) != piece:
@@ -379,7 +376,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
             )
         pieces = Counter(row[0] for row in rows)
         if pieces and pieces.most_common(1)[0][1] > 1:
-            raise ArtifactError(f"`{where}` gives the piece {pieces.most_common(1)[0][0]!r} twice")
+            raise ArtifactError(f"`{where}` has the piece {pieces.most_common(1)[0][0]!r} twice")
         unknown = model.get("unk_id")
         if isinstance(unknown, int) and not 0 <= unknown < len(rows):
             raise ArtifactError(f"`{where}` has the unknown id {unknown}, and {len(rows)} pieces")

@@ -14,9 +14,9 @@ def push_to_hub(folder: str | Path, repo: str, *, private: bool = False, token: 
     Parameters
     ----------
     folder : str or Path
-        What `save`, `koktok train` or `koktok export --to hf` wrote.
+        A folder of `save`, `koktok train` or `koktok export --to hf`.
     repo : str
-        `OWNER/NAME`; made if it is not there.
+        `OWNER/NAME`; created if it does not exist.
     private : bool
         Whether a new one is private.
     token : str, optional
@@ -30,7 +30,7 @@ def push_to_hub(folder: str | Path, repo: str, *, private: bool = False, token: 
     Raises
     ------
     UsageError
-        When the folder is none of koktok's.
+        When koktok did not write the folder.
     MissingExtraError
         Without the extra `hub`.
     """

@@ -1,7 +1,7 @@
-"""What other libraries cannot do with a vocabulary: why a format has none, and what differs where it has one.
+"""Limits of other libraries: reasons why a format cannot hold a vocabulary, and differences where it can.
 
-The sentences stand in limits.toml, by name; here is when each of them holds. The card of a folder, the notes of an export
-and errors read them.
+limits.toml has the sentences by name, and this module their conditions. The card of a folder, the notes of an export and
+errors use them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _sentences() -> dict[str, dict[str, str]]:
 
 
 def that_hold(table: str, cases: Iterable[tuple[str, object]], **holes: object) -> list[str]:
-    """The sentences of a table whose condition holds, with their holes filled."""
+    """The sentences of a table whose condition holds; `holes` fill their fields."""
     return [_sentences()[table][name].format_map(holes) for name, holds in cases if holds]
 
 
@@ -47,7 +47,7 @@ def unsupported_reason(
 
 
 def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) -> Iterator[tuple[str, object]]:
-    """Everything that may stand in the way, the quickest to see first, and what is found of it."""
+    """Every possible obstacle, the cheapest to test first, and the piece or the truth value that was found."""
     row = KINDS[vocab.kind]
     if what == "hf":
         yield "longest-match", not row.hugging_face
@@ -56,7 +56,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
         yield "tiktoken-jamo", jamo
         yield "tiktoken-stray", _stray(vocab)
     else:
-        assert pattern is not None, "these formats run a pattern of their own"
+        assert pattern is not None, "these formats have their own pattern"
         no_unknown, no_end = (not set(ROLES[role]) & set(vocab.specials) for role in ("unk_token", "eos_token"))
         if what == "sentencepiece":
             yield "spm-kind", not row.sentencepiece
@@ -77,7 +77,7 @@ def _stray(vocab: Vocab) -> str:
     """A piece that does not encode to itself, or ''."""
     from koktok.tokenizer.models import BpeModel
 
-    # The same ranks over the characters that spell bytes: then a piece that holds half a character can be encoded, too.
+    # The same ranks over the characters that spell bytes: so a piece with half a character can be encoded, too.
     model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))
     return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
 
@@ -92,8 +92,8 @@ def limitations(
     trim: bool = False,
     separated: bool = False,
 ) -> list[str]:
-    """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each."""
-    spaced = kind != "wordpiece"  # whose pieces hold no space
+    """Sentences about the limits of other libraries and tasks with a vocabulary of this kind, and their workarounds."""
+    spaced = kind != "wordpiece"  # pieces of WordPiece hold no space
     cases = (
         ("superwords", superwords),
         ("trimmed", spaced and trim),

@@ -1,19 +1,19 @@
-"""How a tokenizer.json cuts text: without a pattern wherever the pieces allow it.
+"""The pre-tokenizer of a tokenizer.json: without a pattern wherever the pieces make it redundant.
 
-tokenizers 1.0 runs no pattern but published ones, and older versions are faster without. So the pattern is written only where
-it decides anything, and then as a separator that a `Replace` of the normalizer puts at every cut.
+tokenizers 1.0 runs published patterns only, and older versions are faster without one. So the pattern is written only where it
+makes a difference, and then as a separator that a `Replace` of the normalizer inserts at every cut.
 
-The proof that it decides nothing. Say that no piece holds two neighbours between which the pattern may cut, whatever stands
-around them. Then every way to spell a text in pieces has a border at every cut, and what is best on one side of a cut does not
-depend on the other:
+Proof of redundance: assume that no piece holds two neighbours between which the pattern may cut in any context. Then every
+segmentation of a text into pieces has a boundary at every cut, and the best one on one side of a cut does not depend on the
+other side:
 
 * Unigram adds scores, and koktok's are multiples of 2⁻⁸, whose sums are exact. Names of bytes are pieces to Hugging Face,
-  too; where the pattern cuts them, all their characters are pieces, and six of these score more than the byte does.
-* BPE joins only what makes a piece, hence never across a cut, and the order of joins on one side is that of their ranks.
+  too; if the pattern cuts them, all their characters are pieces, and six of these score more than the byte does.
+* BPE merges only to pieces, hence never across a cut, and the order of merges on one side is that of their ranks.
 * Unknown characters become their bytes, one by one or together.
 
-A piece of bytes may begin or end inside a character; then every character that it can be a part of is asked. Where only few of
-them stand at cuts, these few are set apart one by one. WordPiece and WordLevel read whole words, so they want every cut.
+A piece of bytes may begin or end inside a character; then every character that it can be a part of is tested. If only few of
+them occur at cuts, these are split off one by one. WordPiece and WordLevel read whole words, so they require every cut.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_APART: Final = 16
-"""Characters that are set apart one by one; more nodes would cost more than a pattern."""
+"""Maximum number of characters that are split off one by one; more nodes would cost more than a pattern."""
 
 SEPARATOR: Final = "\u212b"
-"""Stands at cuts. NFC makes Å (U+00C5) of it, so that no normal text holds it."""
+"""Marks cuts. NFC turns it into Å (U+00C5), so no normal text holds it."""
 
 
 def cutting(
     vocab: Vocab, pattern: Pattern, prefix: Prefix = "", *, always_cut: bool = False
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """The nodes behind the normalizer's own, and the pre_tokenizer.
+    """The nodes after the normalizer's own, and the pre_tokenizer.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def cutting(
         return [], _sequence([*(_split({"String": char}) for char in apart), *level])
     # WordPiece drops spaces, so one more does no harm.
     separator = " " if vocab.kind == "wordpiece" else SEPARATOR
-    # Where the pattern itself cuts a special token, no part of a word spells it.
+    # If the pattern itself cuts a special token, no part of a word spells it.
     guarded = [
         (re.escape(token[0]), re.escape(token[1:])) for token in vocab.listed_specials if not pattern.crosses(token)
     ]
@@ -109,7 +109,7 @@ def _sequence(steps: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def set_apart(vocab: Vocab, pattern: Pattern) -> list[str] | None:
-    """The characters to set apart so that the ids of every text are those with the pattern; None where that is not enough.
+    """The characters to split off so that the ids of every text are those with the pattern; None if that is not enough.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _set_apart_of_bytes(vocab: Vocab, pattern: Pattern) -> list[str] | None:
     for before, after in joints:
         cut = {(a, b) for a in _classes_of(before) for b in _classes_of(after) if not follows[a][b]}
         if cut:
-            # Of a side that is a part of a character; between two whole ones nothing helps.
+            # Characters of a side that is a part of one; between two whole characters nothing can be split off.
             sides = [
                 [code for code in _codes(part) if _classes()[code] in {pair[k] for pair in cut}]
                 for k, part in enumerate((before, after))
@@ -150,7 +150,7 @@ def _set_apart_of_bytes(vocab: Vocab, pattern: Pattern) -> list[str] | None:
                 return None
     apart = {code: int(_classes()[code]) for code in sorted(found)}
     for before, after in joints if apart else ():
-        # A piece must not join such a character to what the pattern leaves together with it.
+        # A piece must not join such a character to one that the pattern does not separate from it.
         for code, a in apart.items():
             if code in _codes(before) and any(follows[a][b] for b in _classes_of(after)):
                 return None
@@ -160,14 +160,14 @@ def _set_apart_of_bytes(vocab: Vocab, pattern: Pattern) -> list[str] | None:
 
 
 def _characters(raw: bytes) -> list[bytes]:
-    """The characters of a piece of bytes, the first and the last perhaps in part."""
+    """The characters of a piece of bytes, the first and the last possibly in part."""
     starts = [0, *(i for i, byte in enumerate(raw) if i and byte & 0xC0 != 0x80), len(raw)]
     return [raw[first:last] for first, last in pairwise(starts)]
 
 
 @lru_cache(maxsize=1)
 def _classes() -> NDArray[np.uint8]:
-    """The class of every code point, by its place in `Pattern.rules`."""
+    """The class of every code point, as a number of a class in `Pattern.rules`."""
     ranges = Pattern().rules()["classes"]
     found = np.full(0x110000, len(ranges), np.uint8)
     for k, borders in enumerate(ranges):
@@ -183,7 +183,7 @@ def _classes_of(part: bytes) -> frozenset[int]:
 
 @lru_cache(maxsize=1 << 16)
 def _codes(part: bytes) -> range:
-    """The characters that end with these bytes, begin with them, or are spelled by them; surrogates never hurt."""
+    """The characters that end with these bytes, begin with them, or are spelled by them, surrogates included."""
     if part[0] & 0xC0 == 0x80:
         low = sum((byte & 63) << 6 * k for k, byte in enumerate(reversed(part)))
         step = 1 << 6 * len(part)

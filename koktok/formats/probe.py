@@ -1,7 +1,7 @@
-"""probe.json: sixty lines of text and their ids, by which any runtime can be checked without koktok.
+"""probe.json: sixty lines of text and their ids, to check any runtime without koktok.
 
-The digest is that of the compact JSON `{"ids": …, "lines": …}` in UTF-8. A runtime that puts the ids it gives in the place of
-`ids` and gets the same digest gives the same ids. The lines are our own; none holds a line break or spells a special token.
+The digest is that of the compact JSON `{"ids": …, "lines": …}` in UTF-8. If the ids of a runtime in place of `ids` have the same
+digest, the runtime gives the same ids. No line holds a line break or spells a special token.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LINES: Final = (*_LINES, unicodedata.normalize("NFD", "각국의 값진 옷을 �
 
 
 def probe_json(ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]) -> str:
-    """probe.json of a tokenizer that gives each of many lines its ids, special tokens not added."""
+    """probe.json of a tokenizer; `ids` encodes lines without added special tokens."""
     content = {"ids": [list(map(int, row)) for row in ids(LINES)], "lines": list(LINES)}
     return _json({**content, "sha256": hashlib.sha256(_json(content).encode()).hexdigest()}) + "\n"
 
@@ -54,9 +54,9 @@ def read_probe(folder: Path) -> tuple[list[str], list[list[int]]]:
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"`{file}` cannot be read: {type(error).__name__}: {error}", hint=hint) from error
-    found = hashlib.sha256(_json({"ids": ids, "lines": lines}).encode("utf-8", "surrogatepass")).hexdigest()
-    if found != digest or len(rows) != len(lines):
-        raise ArtifactError(f"`{file}`: expected the SHA-256 {digest}, got {found}", hint=hint)
+    actual = hashlib.sha256(_json({"ids": ids, "lines": lines}).encode("utf-8", "surrogatepass")).hexdigest()
+    if actual != digest or len(rows) != len(lines):
+        raise ArtifactError(f"`{file}`: expected the SHA-256 {digest}, got {actual}", hint=hint)
     return lines, ids
 
 

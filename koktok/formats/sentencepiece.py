@@ -1,12 +1,11 @@
 """tokenizer.model: the same vocabulary for the sentencepiece library.
 
-A ModelProto written piece by piece. `escape_whitespaces=false` keeps spaces real, and since no piece
-crosses a pre-token border and borders depend on two neighbouring characters only, its search over the whole line finds
-what ours finds pre-token by pre-token.
+`escape_whitespaces=false` keeps spaces real. No piece crosses a pretoken boundary, and boundaries depend on two neighbouring
+characters alone, so SentencePiece's search over the whole line finds the same pieces as ours in each pretoken.
 
-The normalizer travels as SentencePiece's own kind: a table of strings and what becomes of them, the longest match taken
-from left to right. Such a table cannot express all of NFC (`differences` says what is left out), but none of its strings
-occurs in normalized text, so that normalized text always gives the same ids.
+The normalizer is a table of strings and their replacements, as in SentencePiece: the longest match from left to right. Such a
+table cannot express all of NFC (see `differences`), but none of its strings occurs in normalized text, so normalized text
+always gives the same ids.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from koktok.vocab import BYTE_PIECES, KINDS, Vocab
 
 
 def differences(normalizer: Normalizer) -> list[str]:
-    """What a tokenizer.model does not normalize as `normalizer` does; normalized text is the same for both.
+    """The differences between the normalizer of a tokenizer.model and `normalizer`; normalized text is the same for both.
 
     Examples
     --------
     >>> for line in differences(Normalizer(Folds(repeats=2))):
     ...     print(line)
     two or more combining marks on a letter that has no composed form with all of them: they are not put in order
-    a character that is dropped between a letter and its mark, or between two jamo: they are not put together
+    a character that is dropped between a letter and its mark, or between two jamo: they are not composed
     the fold `repeats` is applied to runs of up to 32 characters, of one spelling
     """
     folds = normalizer.folds
@@ -45,19 +44,18 @@ def differences(normalizer: Normalizer) -> list[str]:
 
 
 def rules(normalizer: Normalizer) -> dict[str, str]:
-    """Strings and what becomes of them: every character that changes, and every spelling of a composed character."""
+    """Strings and their replacements: every character that changes, and every spelling of a composed character."""
     if not isinstance(normalizer, JamoNormalizer) or normalizer.splits_all:
         return dict(_rules(normalizer.folds, isinstance(normalizer, JamoNormalizer)))
-    found = _rules(normalizer.folds, False)
-    # What was composed is taken apart again; a rule that then changes nothing goes.
-    apart = normalizer.spelling
-    more = {source: target.translate(apart) for source, target in found.items()} | {chr(c): apart[c] for c in apart}
+    composed = _rules(normalizer.folds, False)
+    # Composed syllables are split again; rules that then change nothing are removed.
+    jamo = normalizer.spelling
+    more = {source: target.translate(jamo) for source, target in composed.items()} | {chr(c): jamo[c] for c in jamo}
     return {source: target for source, target in sorted(more.items()) if source != target}
 
 
 LENGTHS = 30
-"""Lengths of runs that `repeats` has rules for: SentencePiece takes fewer than 32 rules that begin with one another."""
-
+"""Lengths of runs with a rule of `repeats`: SentencePiece allows fewer than 32 rules that begin with one another."""
 
 DECOMPOSED = 0x30000
 """No code point from here on has a canonical decomposition."""
@@ -65,10 +63,10 @@ DECOMPOSED = 0x30000
 
 @lru_cache(maxsize=8)
 def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
-    # What looks at neighbours without bound is left out; see `differences`.
+    # Without folds that depend on any number of neighbours; see `differences`.
     normal = Normalizer(replace(folds, lone_jamo=False, repeats=0))
     found: dict[str, str] = {}
-    folded: dict[str, list[str]] = {}  # by the last character of what they become, which a mark may follow
+    folded: dict[str, list[str]] = {}  # by the last character of their replacement, which a mark may follow
     for source in normal.sources:
         folded.setdefault(normal(source)[-1:], []).append(source)
 
@@ -87,8 +85,8 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
         add(char)
         if len(apart) == 1 or nfc(apart) != normal(char):
             continue
-        # All orders of its marks, and whatever part of them is composed already. Jamo have one order, and where pieces
-        # are spelled in jamo they are right as they stand.
+        # All orders of its marks, and all partly composed spellings. Jamo have one order; if pieces are spelled in jamo,
+        # syllables need no rule.
         one_order = {tuple(apart)} if not jamo else set()
         orders = one_order if hangul.is_syllable(char) else {(apart[0], *marks) for marks in permutations(apart[1:])}
         for spelled in map("".join, orders):
@@ -106,18 +104,18 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
 
 
 def charsmap(normalizer: Normalizer) -> bytes:
-    """`rules` as SentencePiece compiles them (llama.cpp reads the same bytes)."""
+    """The compiled `rules`, for SentencePiece and llama.cpp."""
     return precompiled(tuple(rules(normalizer).items()))
 
 
 @lru_cache(maxsize=1)
 def _joins() -> bytes:
-    # 가 + ㅆ too: where only rare syllables are taken apart, some lose nothing but their tail.
+    # 가 + ㅆ too: if only rare syllables are split, some are split only before their tail.
     return precompiled((*((jamo, chr(c)) for c, jamo in hangul.SPLIT.items()), *hangul.tail_rules()))
 
 
 def may_be_ours(file: Path) -> bool:
-    """Whether a model is laid out as `model_proto` lays them out, and as SentencePiece's own trainer never does."""
+    """Whether a model has the layout of `model_proto`, which SentencePiece's own trainer never writes."""
     try:
         model = ModelProto(file.read_bytes())
     except (OSError, ValueError):
@@ -139,8 +137,7 @@ def model_proto(
     reason = unsupported_reason("sentencepiece", vocab, pattern)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")
-    strange = [token for token in user_defined if token not in vocab.specials]
-    if strange:
+    if strange := [token for token in user_defined if token not in vocab.specials]:
         raise ArtifactError(
             f"{strange[0]!r} is no special token of this tokenizer", hint=f"there are {', '.join(vocab.specials)}"
         )
@@ -151,34 +148,25 @@ def model_proto(
     for piece, score in zip(vocab.pieces, scores, strict=True):
         model.add(piece, score, NORMAL)
     roles = {
-        role: next((vocab.special_ids[token] for token in ROLES[role] if token in vocab.specials), -1)
-        for role in ("unk_token", "bos_token", "eos_token", "pad_token")
+        role: next((vocab.special_ids[token] for token in ROLES[f"{role}_token"] if token in vocab.specials), -1)
+        for role in ("unk", "bos", "eos", "pad")
     }
-    for token in vocab.specials:
-        unknown = vocab.special_ids[token] == roles["unk_token"]
-        marked = USER_DEFINED if token in user_defined else CONTROL
-        model.add(token, 0.0, UNKNOWN if unknown else marked)
+    for token, i in vocab.special_ids.items():
+        kind = USER_DEFINED if token in user_defined else CONTROL
+        model.add(token, 0.0, UNKNOWN if i == roles["unk"] else kind)
 
     trainer = model.trainer_spec
     trainer.model_type = UNIGRAM if KINDS[vocab.kind].sentencepiece == "unigram" else BPE
     trainer.vocab_size = vocab.size
     trainer.byte_fallback = vocab.byte_fallback
     trainer.split_by_whitespace = False
-    trainer.unk_id, trainer.bos_id = roles["unk_token"], roles["bos_token"]
-    trainer.eos_id, trainer.pad_id = roles["eos_token"], roles["pad_token"]
-    tokens = vocab.tokens
-    trainer.unk_piece = tokens[roles["unk_token"]]
-    if roles["bos_token"] >= 0:
-        trainer.bos_piece = tokens[roles["bos_token"]]
-    if roles["eos_token"] >= 0:
-        trainer.eos_piece = tokens[roles["eos_token"]]
-    if roles["pad_token"] >= 0:
-        trainer.pad_piece = tokens[roles["pad_token"]]
+    for role, i in roles.items():
+        setattr(trainer, f"{role}_id", i)
+        if i >= 0:
+            setattr(trainer, f"{role}_piece", vocab.tokens[i])
     model.normalizer_spec.name = "identity"
     if normalizer is not None:
-        model.normalizer_spec.name = (
-            "user_defined"  # what SentencePiece itself calls rules of a user; kitoken reads no other
-        )
+        model.normalizer_spec.name = "user_defined"  # SentencePiece's own name, and the only one that kitoken reads
         model.normalizer_spec.precompiled_charsmap = charsmap(normalizer)
     jamo = isinstance(normalizer, JamoNormalizer)
     if jamo:

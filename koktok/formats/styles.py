@@ -1,6 +1,6 @@
-"""`restyle`: other special tokens, roles and templates for a tokenizer that is trained already.
+"""`restyle`: other special tokens, roles and templates for a trained tokenizer.
 
-Nothing to the pieces. Special tokens stand behind them, so ids of text stay what they are.
+Special tokens have the ids after the pieces, so the ids of text do not change.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from koktok.tokenizer import TrainedTokenizer
 
 
-def chat_template_of(given: str | None) -> str | None:
-    """What `--chat-template` says: the name of a preset as it is, or the text of the file that it names."""
-    if not given or given in CHAT_TEMPLATES:
-        return given
+def chat_template_of(value: str | None) -> str | None:
+    """The name of a preset, or the content of the file with this path."""
+    if not value or value in CHAT_TEMPLATES:
+        return value
     try:
-        return Path(given).read_text(encoding="utf-8")
+        return Path(value).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"`--chat-template {given}` is no preset, and no file that can be read: {error}",
+            f"`--chat-template {value}` is no preset and no readable file: {error}",
             hint=f"--chat-template {' | '.join(CHAT_TEMPLATES)} | FILE",
         ) from error
 
@@ -44,7 +44,7 @@ def restyle(
     trim_offsets: bool | None = None,
     pad_to_multiple: int | None = None,
 ) -> TrainedTokenizer:
-    """The same pieces with other special tokens; what is left out stays as it is.
+    """The same pieces with other special tokens; arguments that are None stay unchanged.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def restyle(
         raise UsageError(f"the style `{style}` is not known", hint=f"--style {' | '.join(STYLES)}")
     old = tokenizer.recipe
     if style is not None and style != old.special.style:
-        # None would keep what was chosen for the old style.
+        # None would keep the values of the old style.
         left = {"template": None, "model_max_length": None, "padding_side": None, "truncation_side": None}
         old = old.model_copy(update={"special": old.special.model_copy(update=left)})
     recipe = old.changed(
@@ -77,7 +77,7 @@ def restyle(
             "pad_to_multiple": pad_to_multiple,
         },
         train={"specials": None if specials is None else tuple(specials)},
-        pretokenize={"prefix_space": old.pretokenize.prefix_space},  # what the pieces were learnt with
+        pretokenize={"prefix_space": old.pretokenize.prefix_space},  # the pieces were trained with it
     )
     vocab = replace(tokenizer.vocab, specials=recipe.special_tokens)
     vocab = fill(vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)

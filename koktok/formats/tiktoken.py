@@ -1,12 +1,11 @@
 """tiktoken: ranks, a pattern and special tokens, for vocabularies of byte-level BPE.
 
-Ranks that are ids. tiktoken joins the neighbours whose joined bytes have the lowest rank, leftmost first,
-which is the rule of `koktok.tokenizer.models`; a rank is the place of a piece and its id at once. One thing is tiktoken's own:
-a whole pretoken that is a piece is taken as that piece, without joining. That makes no difference where every piece
-encodes to itself, and this is checked here, piece by piece.
+tiktoken merges the neighbours whose merged bytes have the lowest rank, leftmost first, as `koktok.tokenizer.models`; a rank is
+the priority of a piece and its id. One rule is tiktoken's own: a whole pretoken that is a piece becomes that piece, without
+merging. It makes no difference if every piece encodes to itself, which is checked here, piece by piece.
 
-There is no normalizer in tiktoken, and no code in the folder: ranks as base64, and a JSON file with the rest. Mistral's
-tekken files hold the same in one JSON, with the control tokens in front; they are read.
+tiktoken has no normalizer. The folder holds no code: ranks as base64, and a JSON file with the rest. Mistral's tekken files
+have the same in one JSON file, with the control tokens first; they can be read.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ FORMAT = 1
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """What an older koktok exported, which wrote no manifest."""
+    """Files of an export by a version of koktok without manifests."""
     try:
         spec = json.loads((folder / SPEC).read_text(encoding="utf-8"))
         return (SPEC, str(spec["ranks"])) if {"format", "name", "sha256", "pat_str"} <= spec.keys() else ()
@@ -52,7 +51,7 @@ EXPORT = Product("tiktoken.sha256", "tiktoken export", frozenset({SPEC}), earlie
 
 @dataclass(frozen=True)
 class Ranks:
-    """What a `tiktoken.Encoding` is made of.
+    """The content of a `tiktoken.Encoding`.
 
     Examples
     --------
@@ -70,22 +69,19 @@ class Ranks:
         missing = [byte for byte in range(256) if bytes([byte]) not in self.ranks]
         if missing:
             raise ArtifactError(
-                f"the ranks have no piece for {len(missing)} of the 256 bytes, first 0x{missing[0]:02X}; "
-                "a byte-level vocabulary wants them all"
+                f"expected ranks of all 256 bytes, got none for {len(missing)} of them, first 0x{missing[0]:02X}"
             )
         taken: dict[int, object] = {}
         for piece, i in (*self.ranks.items(), *self.specials.items()):
-            if not isinstance(i, int) or isinstance(i, bool):
-                raise ArtifactError(f"the id {i!r} of {piece!r} is no whole number")
-            if i < 0 or i in taken:
-                raise ArtifactError(
-                    f"the id {i} of {piece!r} is {'negative' if i < 0 else f'that of {taken[i]!r}, too'}"
-                )
+            if not isinstance(i, int) or isinstance(i, bool) or i < 0:
+                raise ArtifactError(f"expected a whole number from 0 as id of {piece!r}, got {i!r}")
+            if i in taken:
+                raise ArtifactError(f"the id {i} of {piece!r} is that of {taken[i]!r}, too")
             taken[i] = piece
         check_sparse(taken, self.name)
 
     def encoding(self) -> tiktoken.Encoding:
-        """The encoding, for the library tiktoken; give it normalized text."""
+        """The encoding of the library tiktoken, for normalized text."""
         try:
             import tiktoken
         except ImportError as error:
@@ -101,12 +97,12 @@ class Ranks:
             raise ArtifactError(f"tiktoken refuses `{self.name}`: {error}") from error
 
     def text(self) -> str:
-        """The ranks file: a line is a piece in base64, a space, its rank; by rank."""
+        """The ranks file: lines of a piece in base64, a space and its rank, by rank."""
         rows = sorted(self.ranks.items(), key=lambda row: row[1])
         return "".join(f"{base64.b64encode(piece).decode('ascii')} {rank}\n" for piece, rank in rows)
 
     def digest(self) -> str:
-        """SHA-256 of the ranks file, as tiktoken's `expected_hash` wants it."""
+        """SHA-256 of the ranks file, for tiktoken's `expected_hash`."""
         return hashlib.sha256(self.text().encode()).hexdigest()
 
 
@@ -128,7 +124,7 @@ def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool
 
 
 def files(ranks: Ranks, normalizer: str = "", javascript: str = "") -> dict[str, str]:
-    """The files of an export: NAME.tiktoken, and tiktoken.json with everything else."""
+    """The files of an export: NAME.tiktoken, and tiktoken.json with the rest."""
     spec = {
         "format": FORMAT,
         "name": ranks.name,
@@ -145,7 +141,7 @@ def files(ranks: Ranks, normalizer: str = "", javascript: str = "") -> dict[str,
 
 
 def load(folder: str | Path) -> Ranks:
-    """Read an export back."""
+    """Read an export."""
     place = Path(folder)
     spec: dict[str, Any]
     try:
@@ -166,7 +162,7 @@ def load(folder: str | Path) -> Ranks:
         )
     if hashlib.sha256(text.encode()).hexdigest() != digest:
         raise ArtifactError(
-            f"`{file}` is not the file that {SPEC} was written with", hint="koktok export FOLDER --to tiktoken"
+            f"`{file}` was changed: its digest differs from that in {SPEC}", hint="koktok export FOLDER --to tiktoken"
         )
     return Ranks(name, pattern, ranks_from_text(text, str(file)), specials)
 
@@ -182,11 +178,11 @@ def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int
             key, value = base64.b64decode(piece, validate=True), int(rank)
         except (ValueError, binascii.Error) as error:
             raise ArtifactError(
-                f"line {number} of `{where}` is no base64, space, rank: {line[:60]!r}",
+                f"line {number} of `{where}`: expected a piece in base64, a space and a rank, got {line[:60]!r}",
                 hint="a .tiktoken file has lines like `IQ== 0`",
             ) from error
         if key in found:
-            raise ArtifactError(f"line {number} of `{where}` gives the piece {key!r} a second time")
+            raise ArtifactError(f"line {number} of `{where}` has the piece {key!r} a second time")
         found[key] = value
     if not found:
         raise ArtifactError(f"`{where}` holds no ranks", hint="a .tiktoken file has lines like `IQ== 0`")
@@ -208,7 +204,7 @@ _TEKKEN_NAMES = (
     ),
     *("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"),
 )
-"""Special tokens of the tekken files that name none, as mistral-common has them (DEPRECATED_SPECIAL_TOKENS)."""
+"""Special tokens of tekken files without own names, from mistral-common (DEPRECATED_SPECIAL_TOKENS)."""
 
 
 def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken") -> Ranks:
@@ -217,18 +213,17 @@ def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken
     try:
         config = form["config"]
         controls = int(config["default_num_special_tokens"])
-        kept = form["vocab"][: int(config["default_vocab_size"]) - controls]
-        ranks = {base64.b64decode(entry["token_bytes"]): int(entry["rank"]) + controls for entry in kept}
-        named = {int(row["rank"]): str(row["token_str"]) for row in form.get("special_tokens") or ()}
-        named = named or dict(enumerate(_TEKKEN_NAMES))
-        # mistral-common calls those that nobody names <SPECIAL_n>, too.
-        specials = {named.get(i, f"<SPECIAL_{i}>"): i for i in range(controls)}
+        entries = form["vocab"][: int(config["default_vocab_size"]) - controls]
+        ranks = {base64.b64decode(entry["token_bytes"]): int(entry["rank"]) + controls for entry in entries}
+        names = {int(row["rank"]): str(row["token_str"]) for row in form.get("special_tokens") or ()}
+        names = names or dict(enumerate(_TEKKEN_NAMES))
+        specials = {names.get(i, f"<SPECIAL_{i}>"): i for i in range(controls)}  # as mistral-common names them
         return Ranks(name, str(config["pattern"]), ranks, specials)
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise ArtifactError(f"`{where}` is no tekken.json: {type(error).__name__}: {error}") from error
 
 
-# --- What a file of ranks does not hold ---------------------------------------------------------------------------------
+# --- Patterns and special tokens, which a file of ranks does not hold ---------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +253,9 @@ VOCABULARIES: Final[Mapping[str, RanksPattern]] = {
     "qwen2": RanksPattern(PUBLISHED["qwen2"]),
     "qwen3.5": RanksPattern(PUBLISHED["qwen3.5"]),
 }
-"""As tiktoken and the models' authors give them."""
+"""Those of tiktoken and of the authors of the models."""
 
 
 def published(name: str) -> RanksPattern | None:
-    """What belongs to the ranks of that name, with or without tiktoken's "_base"; None where there is none."""
+    """The pattern for ranks of that name, with or without tiktoken's "_base"; None for an unknown name."""
     return VOCABULARIES.get(name) or VOCABULARIES.get(f"{name}_base")

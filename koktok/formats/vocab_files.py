@@ -1,7 +1,7 @@
 """vocab.txt of BERT, and vocab.json with merges.txt of GPT-2, as the tokenizer.json that reads them so.
 
-Neither file says how text is cut; what says it is the class that transformers gives to it (`BertTokenizer`,
-`GPT2Tokenizer`), which is rebuilt here from the nodes of the tokenizers library.
+These files do not define how text is segmented; the classes of transformers do (`BertTokenizer`, `GPT2Tokenizer`), whose
+rules are built here from the nodes of the tokenizers library.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from koktok.hangul import has_syllable, is_conjoining
 ROLES = ("unk", "cls", "sep", "pad", "mask")
 USUAL = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
 OTHERS = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
-"""How some Korean models spell the same."""
+"""The spelling of these tokens in some Korean models."""
 
 
 def tokenizers_library() -> Any:
-    """The library `tokenizers` of a version that loads, saves and gives offsets, which 1.0 does not as yet."""
+    """The library `tokenizers` in a version that loads, saves and has offsets, which 1.0 has not yet."""
     import tokenizers
 
     if not hasattr(tokenizers.Tokenizer, "from_str"):
@@ -34,7 +34,7 @@ def tokenizers_library() -> Any:
 
 
 def reads_jamo(pieces: Iterable[str]) -> bool:
-    r"""True where more pieces are spelled in conjoining jamo than in syllables, so that text must be decomposed first."""
+    """Whether more pieces are spelled in conjoining jamo than in syllables, so that text must be decomposed first."""
     return sum(any(map(is_conjoining, piece)) - has_syllable(piece) for piece in pieces) > 0
 
 
@@ -49,7 +49,7 @@ def gpt2_json(vocab: Path) -> str:
         left, _, right = line.partition(" ")
         if not left or not right or " " in right:
             raise ArtifactError(
-                f"`{file}` holds the line {line!r}, which is no pair of byte-level pieces",
+                f"`{file}`: expected a pair of byte-level pieces in a line, got {line!r}",
                 hint="koktok import the tokenizer.json of the same tokenizer",
             )
         merges.append((left, right))
@@ -64,7 +64,7 @@ def gpt2_json(vocab: Path) -> str:
 
 
 def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
-    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it; one of jamo gets text as NFKD."""
+    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it; text for a vocabulary of jamo is normalized by NFKD."""
     tokenizers = tokenizers_library()
     steps = tokenizers.normalizers
     pieces = utf8(vocab).replace("\r\n", "\n").removesuffix("\n").split("\n")
@@ -74,15 +74,15 @@ def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
         lines = [str(i) for i, piece in enumerate(pieces, start=1) if piece == twice]
         raise ArtifactError(f"`{vocab}` has the piece {twice!r} {times} times, on lines {', '.join(lines[:5])}")
     config = _config_beside(vocab)
-    named = [config.get(f"{role}_token") for role in ROLES]
+    names = [config.get(f"{role}_token") for role in ROLES]
     tokens = [
         name if isinstance(name, str) else usual if usual in counts else other
-        for name, usual, other in zip(named, USUAL, OTHERS, strict=True)
+        for name, usual, other in zip(names, USUAL, OTHERS, strict=True)
     ]
     unknown, cls, sep = tokens[:3]
     tokens += [name for role in ("bos", "eos") if isinstance(name := config.get(f"{role}_token"), str)]
     if unknown not in counts:
-        raise ArtifactError(f"`{vocab}` holds no {unknown}, so it is no WordPiece vocabulary")
+        raise ArtifactError(f"`{vocab}`: expected the piece {unknown} of a WordPiece vocabulary, got none")
     lower = bool(config.get("do_lower_case", False)) if lowercase is None else lowercase
     built = tokenizers.Tokenizer(
         tokenizers.models.WordPiece(
@@ -110,11 +110,11 @@ def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
 
 
 def _config_beside(vocab: Path) -> dict[str, Any]:
-    """tokenizer_config.json, where there is one."""
+    """The content of tokenizer_config.json, if there is one."""
     file = vocab.parent / "tokenizer_config.json"
     if not file.is_file():
         return {}
     config = parsed(utf8(file), str(file))
     if not isinstance(config, dict):
-        raise ArtifactError(f"`{file}` is no table in JSON", hint="remove it, or fetch it again")
+        raise ArtifactError(f"`{file}` is no JSON object", hint="remove it, or fetch it again")
     return config

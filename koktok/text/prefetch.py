@@ -22,16 +22,13 @@ WAITING = 32
 
 @dataclass
 class _Ahead:
-    """A file that is being read: its next blocks, each with the bytes that were read by then."""
+    """A file that is being read: its blocks, and the task that reads the next ones."""
 
     path: Path
     report: ReadReport
     progress: ByteProgress
     blocks: Iterator[Block]
-    task: Future[list[tuple[Block, int]]] | None = None
-
-    def read(self) -> list[tuple[Block, int]]:
-        return [(block, self.progress.done) for block in islice(self.blocks, WAITING)]
+    task: Future[list[Block]]
 
 
 def read_files(
@@ -51,24 +48,27 @@ def read_files(
     waiting = deque(paths)
     ahead: deque[_Ahead] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="koktok-read") as pool:
+
+        def read_next(blocks: Iterator[Block]) -> Future[list[Block]]:
+            return pool.submit(list, islice(blocks, WAITING))
+
         while waiting or ahead:
             # A file that is not regular may block a thread for ever; it is read here, in its turn.
             while waiting and len(ahead) < threads and progress.sizes[waiting[0]] is not None:
                 path, own = waiting.popleft(), ReadReport()
                 count = ByteProgress([path], None)
-                file = _Ahead(path, own, count, records(path, field, errors, own, count))
-                file.task = pool.submit(file.read)
-                ahead.append(file)
+                blocks = records(path, field, errors, own, count)
+                ahead.append(_Ahead(path, own, count, blocks, read_next(blocks)))
             if not ahead:
                 yield from records(waiting.popleft(), field, errors, report, progress)
                 continue
             file, begun = ahead[0], progress.done
             try:
-                while file.task and (blocks := file.task.result()):
-                    file.task = pool.submit(file.read)
-                    for block, done in blocks:
-                        progress.add(begun + done - progress.done)
-                        yield block
+                while ready := file.task.result():
+                    done = begun + file.progress.done
+                    file.task = read_next(file.blocks)
+                    progress.add(done - progress.done)
+                    yield from ready
                 progress.end(file.path, begun)
             finally:  # also after an error
                 report.add(file.report)

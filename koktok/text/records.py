@@ -25,7 +25,7 @@ from koktok.errors import InputError
 from koktok.hangul import count_syllables
 from koktok.progress import Done
 from koktok.text.blocks import Block
-from koktok.text.unpack import CHUNK, DAMAGE, PACKED, unpacked
+from koktok.text.unpack import CHUNK, PACKED, damage, unpack
 
 Errors = Literal["skip", "empty", "replace", "error"]
 
@@ -155,14 +155,14 @@ def records(
     suffix = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
     if path == STDIN and field is not None:
         suffix = ".jsonl"
-    parse = _PARSERS.get(suffix, _plain)
+    parse = _PARSERS.get(suffix, _text)
     try:
         with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb", CHUNK) as raw:
-            for block in parse(file, raw, field):
+            for block in parse(file, _lines(file, raw), field):
                 if block.data:
                     empty = False
                     yield block
-    except DAMAGE as error:
+    except damage() as error:
         raise file.refuse(f"is damaged or cut off: {error}", file.unpack("/dev/null")) from error
     except OSError as error:
         raise file.refuse(f"cannot be read: {error.strerror or error}", f"ls -l {shlex.quote(str(path))}") from error
@@ -183,57 +183,52 @@ def block_of(
     file = _File(Path(name), "skip", report, ByteProgress([], None))
     if kind == "column":
         return _column(file, 1, values)
-    lines = Block(_unix(b"\n".join([*(value or b"" for value in values), b""])))
-    return _json_block(file, lines, field) if kind == "jsonl" else _sound(file, lines)
+    lines = Block(b"".join([(value or b"") + b"\n" for value in values]).replace(b"\r\n", b"\n"))
+    return next((_jsonl if kind == "jsonl" else _text)(file, [lines], field))
 
 
 def is_plain(path: Path) -> bool:
-    """Whether the name says that every line of the file is a text as it stands: neither packed nor records."""
+    """Whether, by its name, every line of a file is a text: neither packed nor records."""
     return path != STDIN and path.suffix.lower() not in (*PACKED, *_PARSERS)
 
 
-def _plain(file: _File, raw: IO[bytes], _field: str | None) -> Iterator[Block]:
-    return (_sound(file, lines) for lines in _lines(file, raw))
+def _text(file: _File, blocks: Iterable[Block], _field: str | None) -> Iterator[Block]:
+    """Yield the lines that are UTF-8, and what the policy leaves of the others."""
+    for lines in blocks:
+        try:
+            lines.data.decode()
+        except UnicodeDecodeError:
+            each = enumerate(_decoded(lines)[0][:-1].split("\n"), lines.first)
+            yield Block.of([part for at, line in each for part in file.keep(line, at)], lines.first)
+        else:
+            yield lines
 
 
-def _sound(file: _File, lines: Block) -> Block:
-    """Return the lines that are UTF-8, and what the policy leaves of the others."""
-    try:
-        lines.data.decode()
-    except UnicodeDecodeError:
-        each = enumerate(_decoded(lines)[0][:-1].split("\n"), lines.first)
-        return Block.of([part for at, line in each for part in file.keep(line, at)], lines.first)
-    return lines
-
-
-def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Block]:
-    return (_json_block(file, lines, field) for lines in _lines(file, raw))
-
-
-def _json_block(file: _File, lines: Block, field: str | None) -> Block:
+def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
     decode, wanted = json.JSONDecoder().raw_decode, field or "text"
     path = wanted.split(".")
     nothing: tuple[Any, int] = (None, -1)
-    texts: list[str] = []
-    text, sound = _decoded(lines)
-    for at, line in enumerate(text[:-1].split("\n"), lines.first):
-        try:
-            # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
-            record, end = decode(line) if sound and "\\" not in line else nothing
-            if end == len(line):
-                value = record[wanted] if len(path) == 1 or wanted in record else reduce(getitem, path, record)
-                if type(value) is str:
-                    texts.append(value)
-                    continue
-        except (ValueError, TypeError, KeyError, RecursionError):
-            pass
-        if line.strip():
+    for lines in blocks:
+        texts: list[str] = []
+        text, sound = _decoded(lines)
+        for at, line in enumerate(text[:-1].split("\n"), lines.first):
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
-            texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
-    return Block.of(texts, lines.first)
+                # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
+                record, end = decode(line) if sound and "\\" not in line else nothing
+                if end == len(line):
+                    value = record[wanted] if len(path) == 1 or wanted in record else reduce(getitem, path, record)
+                    if type(value) is str:
+                        texts.append(value)
+                        continue
+            except (ValueError, TypeError, KeyError, RecursionError):
+                pass
+            if line.strip():
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
+                texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
+        yield Block.of(texts, lines.first)
 
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
@@ -266,23 +261,23 @@ def _trimmed(text: str | None) -> str | None:
     return None if text is None else text.replace("\r\n", "\n").removesuffix("\n")
 
 
-def _csv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Block]:
+def _csv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
     # The library's limit of 128 KiB for a field is one for the whole process; a document is often longer.
     csv.field_size_limit(max(csv.field_size_limit(), _MAX_LINE))
-    rows = csv.reader((f"{line}\n" for _, line in _numbered_lines(file, raw)), strict=True)
+    rows = csv.reader((f"{line}\n" for _, line in _numbered(blocks)), strict=True)
     try:
         yield from _table(file, ((rows.line_num, row) for row in rows), field)
     except csv.Error as error:
         raise file.refuse(f"is no CSV: {error}", file.line(rows.line_num), rows.line_num) from error
 
 
-def _tsv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Block]:
+def _tsv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
     # By its registration TSV knows no quotes, and NSMC, the best known one in Korean, is full of loose ones.
-    yield from _table(file, ((at, line.split("\t")) for at, line in _numbered_lines(file, raw)), field)
+    yield from _table(file, ((at, line.split("\t")) for at, line in _numbered(blocks)), field)
 
 
-def _numbered_lines(file: _File, raw: IO[bytes]) -> Iterator[tuple[int, str]]:
-    for lines in _lines(file, raw):
+def _numbered(blocks: Iterable[Block]) -> Iterator[tuple[int, str]]:
+    for lines in blocks:
         yield from enumerate(_decoded(lines)[0][:-1].split("\n"), lines.first)
 
 
@@ -304,7 +299,7 @@ def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None
     yield Block.of(texts)
 
 
-def _parquet(file: _File, _raw: IO[bytes], field: str | None) -> Iterator[Block]:
+def _parquet(file: _File, _blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
     import polars as pl
 
     wanted = field or "text"
@@ -340,7 +335,7 @@ def _column(file: _File, first: int, values: Iterable[bytes | None]) -> Block:
     return Block.of([kept for at, text in enumerate(decoded, first) for kept in file.keep(_trimmed(text), at)], first)
 
 
-_PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Block]]] = {
+_PARSERS: dict[str, Callable[[_File, Iterable[Block], str | None], Iterator[Block]]] = {
     ".jsonl": _jsonl,
     ".ndjson": _jsonl,
     ".csv": _csv,
@@ -350,14 +345,15 @@ _PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Block]]] =
 
 
 def _lines(file: _File, raw: IO[bytes]) -> Iterator[Block]:
-    """Yield the lines of a file as blocks, which may hold bytes that are not UTF-8."""
+    """Yield the lines of a file as blocks, with Unix ends; they may hold bytes that are not UTF-8."""
+    stream, progress = unpack(raw, file.path.suffix.lower()), file.progress
     rest: list[bytes] = []  # of a line whose end is in a later chunk
-    begun, start = file.progress.done, raw.tell() if raw.seekable() else None
+    begun, start = progress.done, raw.tell() if raw.seekable() else None
     number, size, first = 1, 0, True
-    for chunk in chain(unpacked(raw, file.path.suffix.lower()), [None]):
+    for chunk in chain(iter(lambda: stream.read(CHUNK), b""), [None]):
         cut = 0
         if chunk is not None:
-            file.progress.add(len(chunk) if start is None else begun + raw.tell() - start - file.progress.done)
+            progress.add(len(chunk) if start is None else begun + raw.tell() - start - progress.done)
             if first:
                 _sniff(file, chunk)
             data = chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
@@ -371,18 +367,13 @@ def _lines(file: _File, raw: IO[bytes]) -> Iterator[Block]:
             whole = b"".join(rest)
             rest = [data[cut:]] if cut else []
             size += len(whole)
-            lines = Block(_unix(whole), first=number)
+            if b"\r" in whole:
+                whole = whole.replace(b"\r\n", b"\n").removesuffix(b"\r")
+            lines = Block(whole if whole.endswith(b"\n") else whole + b"\n", first=number)
             yield lines
             number += lines.n_lines
     if file.bad_bytes > 0.3 * size:
         raise file.refuse(f"is no text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
-
-
-def _unix(data: bytes) -> bytes:
-    """Return lines with Unix ends, the last one, too."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
-    return data if data.endswith(b"\n") else data + b"\n"
 
 
 def _decoded(lines: Block) -> tuple[str, bool]:

@@ -7,14 +7,10 @@ import gzip
 import lzma
 import sys
 import zlib
-from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, cast
 
-PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
-"""Extensions, and the bytes with which such a file begins."""
-
-DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
-"""What the libraries raise for a file that is damaged or cut off, OSError apart."""
+PACKED = (".gz", ".zst", ".xz", ".bz2")
+"""Extensions of packed files."""
 
 CHUNK = 1 << 18
 
@@ -22,23 +18,18 @@ _WINDOW = 31
 """Binary logarithm of the widest window, which `zstd --ultra --long=31` makes; the library alone stops at 27."""
 
 
-def unpacked(raw: IO[bytes], packing: str) -> Iterator[bytes]:
-    """Yield the plain bytes of a packed file, or of a plain one, in chunks of at most 256 KiB."""
-    if packing not in PACKED:
-        yield from iter(lambda: raw.read(CHUNK), b"")
-        return
+def unpack(raw: IO[bytes], packing: str) -> IO[bytes]:
+    """Open the plain bytes of a packed file; a plain one is its own."""
     if packing == ".zst":
         library = zstd()
-        damage: Any = library.ZstdError
-        stream = library.open(raw, options={library.DecompressionParameter.window_log_max: _WINDOW})
-    else:
-        damage = ()
-        openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-        stream = openers[packing](raw)
-    try:
-        yield from iter(lambda: stream.read(CHUNK), b"")
-    except damage as error:
-        raise EOFError(error) from error
+        return cast("IO[bytes]", library.open(raw, options={library.DecompressionParameter.window_log_max: _WINDOW}))
+    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+    return cast("IO[bytes]", openers[packing](raw)) if packing in openers else raw
+
+
+def damage() -> tuple[type[Exception], ...]:
+    """What the libraries raise for a file that is damaged or cut off, OSError apart."""
+    return EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstd().ZstdError
 
 
 def zstd() -> Any:

@@ -1,4 +1,4 @@
-"""Text to ids and back: `TrainedTokenizer`, and the run-time models that it is made of."""
+"""Text to ids and back: `TrainedTokenizer`, and the run-time models behind it."""
 
 from koktok.tokenizer.encoding import Encoding
 from koktok.tokenizer.tokenizer import TrainedTokenizer

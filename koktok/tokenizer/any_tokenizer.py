@@ -1,8 +1,8 @@
 """`Tokenizer`: the protocol of every tokenizer that koktok opens, its own or a library's.
 
-`koktok.load` gives one of two: a `TrainedTokenizer`, which is koktok's own, or a `LibraryTokenizer`, which the library runs that
-its definition was written for. Each brings `encode`, `decode`, `encode_lines`, a table of tokens and what runs
-them on much text, and this class the rest: many texts, flat arrays, look-ups, comparison.
+`koktok.load` gives a `TrainedTokenizer`, which koktok runs, or a `LibraryTokenizer`, which runs in the library that its
+definition was written for. Each implements `encode`, `decode`, `encode_lines`, a table of tokens and its encoder and decoder
+for many texts; this class has the rest: batches, flat arrays, files, look-ups, comparison.
 """
 
 from __future__ import annotations
@@ -27,69 +27,49 @@ if TYPE_CHECKING:
 
 
 Allowed = Collection[str] | Literal["all"]
-"""Special tokens that a text may spell."""
+"""Special tokens that are read as such where a text spells them."""
 
 
 class TokenTable(Protocol):
-    """The tokens of a tokenizer by id: `koktok.vocab.Vocab`, or what a library has."""
+    """The tokens of a tokenizer by id: `koktok.vocab.Vocab`, or the vocabulary of a library."""
 
     @property
     def size(self) -> int:
-        """All ids, special ones included."""
-        ...
+        """Number of ids, special ones included."""
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The string of every id; '' for one that is not used."""
-        ...
+        """The string of every id; '' for an id without a token."""
 
     @property
     def token_ids(self) -> Mapping[str, int]:
         """Token to id, special ones included."""
-        ...
 
     @property
     def special_ids(self) -> Mapping[str, int]:
         """Special token to id."""
-        ...
 
     def digest(self) -> str:
-        """16 hex digits of all that is in it."""
-        ...
+        """16 hex digits of the SHA-256 of its content."""
 
 
 class Tokenizer(ABC):
-    """A tokenizer that koktok opens, its own or another's."""
+    """A tokenizer that koktok opens, its own or a library's."""
 
     vocab: TokenTable
     """The table of its tokens."""
 
     signature: dict[str, Any]
-    """Where it came from."""
+    """Its origin."""
 
-    spec: str = ""
-    """The reference that it was opened by."""
-
-    name: str = ""
-    """What a table calls it."""
-
-    size: int | None
-    """All ids, special ones included; None where they are made as text comes."""
-
-    unknown_ids: frozenset[int]
-    """Ids of text that has no piece."""
-
-    byte_ids: frozenset[int]
-    """Ids of the bytes to fall back on."""
-
-    special_ids: frozenset[int]
-    """Ids of special tokens, the unknown one apart."""
-
-    libraries: dict[str, str]
-    """The packages that run it, with their versions."""
-
-    notes: tuple[str, ...]
-    """What travels with its figures: what it does to its input, what it loses."""
+    spec: str = ""  # the reference that it was opened by
+    name: str = ""  # its name in tables
+    size: int | None  # number of ids, special ones included; None where ids are assigned while text is read
+    unknown_ids: frozenset[int]  # ids of text that has no piece
+    byte_ids: frozenset[int]  # ids of byte fallback
+    special_ids: frozenset[int]  # ids of special tokens, without the unknown one
+    libraries: dict[str, str]  # the packages that run it, with their versions
+    notes: tuple[str, ...]  # shown with its figures: its normalization of the input, its losses
 
     @classmethod
     def load(cls, reference: str | Path) -> Self:
@@ -100,17 +80,17 @@ class Tokenizer(ABC):
         >>> Tokenizer.load("syllables").encode_lines(["한국"]).ids.tolist()
         [0, 1]
         """
-        opened: Self = import_module("koktok.foreign.open").load(reference)  # a later stage, found by name
+        opened: Self = import_module("koktok.foreign.open").load(reference)  # a later stage, imported by name
         return opened
 
     @classmethod
     def from_pretrained(cls, reference: str | Path) -> Self:
-        """Open a tokenizer, as users of transformers type it; nothing is fetched."""
+        """Open a tokenizer, as users of transformers type it; nothing is downloaded."""
         return cls.load(reference)
 
     @classmethod
     def from_file(cls, reference: str | Path) -> Self:
-        """Open a tokenizer, as users of tokenizers type it; the tokenizer.json of a folder of koktok's is that folder."""
+        """Open a tokenizer, as users of tokenizers type it; the tokenizer.json in a koktok folder opens the folder."""
         return cls.load(folder_of(Path(reference)))
 
     @property
@@ -121,25 +101,46 @@ class Tokenizer(ABC):
     @property
     @abstractmethod
     def roles(self) -> Mapping[str, str]:
-        """Special tokens by the part that they play for transformers: `bos_token`, `eos_token`, `pad_token` ..."""
-
-    @property
-    @abstractmethod
-    def bulk_encoder(self) -> Any:
-        """What `encode_ids` runs on."""
-
-    @property
-    @abstractmethod
-    def _bulk_decoder(self) -> Any:
-        """What `decode_ids` runs on."""
+        """Special tokens by their role in transformers: `bos_token`, `eos_token`, `pad_token` ..."""
 
     @abstractmethod
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become."""
+        """First 16 hex digits of the SHA-256 over everything that determines ids and decoded text."""
+
+    def __eq__(self, other: object) -> bool:
+        """True for tokenizers of the same content, see `digest`."""
+        return isinstance(other, Tokenizer) and (self is other or self.digest() == other.digest())
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    @abstractmethod
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
+        """Write a folder that `koktok.load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
+        extra : mapping, optional
+            More files for the folder, for instance a model card.
+        force : bool
+            False refuses to replace another tokenizer that koktok wrote there.
+
+        Raises
+        ------
+        UsageError
+            When something else is at that path, a file that koktok did not write has the name of a new one,
+            or `extra` holds something that is no file of the folder.
+        InputError
+            When the disk refuses; no partial files are left.
+        """
+
+    # --- One text -----------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def normalize(self, text: str) -> str:
-        """The text as the model sees it."""
+        """The text as the model reads it, which `decode(encode(text))` gives back; without a space before the first word."""
 
     @abstractmethod
     def encode(
@@ -150,84 +151,36 @@ class Tokenizer(ABC):
         allowed_special: Allowed = (),
         superwords: bool = True,
     ) -> Encoding:
-        """Text to ids, pieces and offsets."""
+        """Text to ids, pieces and offsets; always the same for the same text.
 
-    @abstractmethod
-    def encode_ids(
-        self,
-        texts: Any,
-        *,
-        threads: int | None = None,
-        dtype: Any = None,
-        add_special_tokens: bool = False,
-        before: Sequence[str] = (),
-        after: Sequence[str] = (),
-        allowed_special: Allowed = (),
-    ) -> Tokens:
-        """Ids of many texts in one flat array."""
+        Parameters
+        ----------
+        text : str
+        add_special_tokens : bool
+            Add the special tokens of the template ([CLS] ... [SEP]); those have the empty offsets (0, 0).
+        allowed_special : collection of str, or "all"
+            Special tokens that are read as such where the text spells them; all others stay text.
+        superwords : bool
+            False keeps every piece inside its word, for prompts that end at a word and are continued by a model.
+
+        Raises
+        ------
+        InputError
+            When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
+        """
 
     @abstractmethod
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text."""
+        """Ids to text.
 
-    @abstractmethod
-    def encode_lines(self, lines: Sequence[str]) -> Tokens:
-        """Ids and spans of each line; what spells a special token is text, and none are put around it."""
+        Bytes that are no UTF-8 become U+FFFD; no encoding of a text holds such bytes. Where `lossless` is False the
+        text is restored as far as Hugging Face's decoder can: WordPiece puts one space before each word.
 
-    @abstractmethod
-    def token_bytes(self, i: int) -> bytes | None:
-        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
-
-    @abstractmethod
-    def piece(self, i: int) -> str:
-        """The id as its vocabulary spells it; '' for one that it does not use."""
-
-    @abstractmethod
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
-        """Write a folder that `koktok.load` reads."""
-
-    def __eq__(self, other: object) -> bool:
-        """True for tokenizers of the same content, see `digest`."""
-        return isinstance(other, Tokenizer) and (self is other or self.digest() == other.digest())
-
-    def __hash__(self) -> int:
-        return hash(self.digest())
-
-    # --- What is measured ---------------------------------------------------------------------------------------------
-
-    @property
-    def decodes(self) -> bool:
-        """Whether there is a decoder."""
-        return True
-
-    def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids that `encode_lines` gives, without spans."""
-        return [row.tolist() for row in self.encode_ids(list(lines))]
-
-    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids of a call without options: some libraries read special tokens that a text spells."""
-        return self.ids(lines)
-
-    def unigram(self) -> dict[str, float] | None:
-        """Text of each piece to its log-probability, where the model is a Unigram; None where it is not."""
-        return None
-
-    def unigram_words(self, line: str) -> list[str]:
-        """What a Unigram model reads one by one: by default words, each with the space before it."""
-        return re.findall(r"\s*\S+|\s+$", line)
-
-    def surface(self, i: int) -> str:
-        """The id for display: its text, with U+FFFD for a broken character."""
-        written = self.token_bytes(i)
-        return self.piece(i) if written is None else written.decode("utf-8", errors="replace")
-
-    @cached_property
-    def fragments(self) -> frozenset[int]:
-        """Ids of single bytes that are a part of a character."""
-        alone = (i for i in range(self.size or 0) if len(found := self.token_bytes(i) or b"") == 1 and found >= b"\x80")
-        return self.byte_ids.union(alone)
-
-    # --- Many texts ---------------------------------------------------------------------------------------------------
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary.
+        """
 
     @overload
     def __call__(self, text: str, *, add_special_tokens: bool = True, **options: Any) -> Encoding: ...
@@ -238,7 +191,7 @@ class Tokenizer(ABC):
     def __call__(
         self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any
     ) -> Encoding | list[Encoding]:
-        """As transformers has it: one text or many, with the special tokens of the style around each.
+        """Encode one text or many with the special tokens of the template around each, as transformers does.
 
         Examples
         --------
@@ -251,21 +204,17 @@ class Tokenizer(ABC):
         """
         if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
             raise UsageError(
-                f"`{strange[0]}` is nothing that a tokenizer of koktok's does",
+                f"`{strange[0]}` is no option of a koktok tokenizer",
                 hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
             )
         if isinstance(text, str):
             return self.encode(text, add_special_tokens=add_special_tokens, **options)
         return self.encode_batch(text, add_special_tokens=add_special_tokens, **options)
 
-    def encode_batch(self, texts: Iterable[str], **options: Any) -> list[Encoding]:
-        """Many texts at once, each as `encode` does it, with its options.
+    # --- Many texts ---------------------------------------------------------------------------------------------------
 
-        Raises
-        ------
-        InputError
-            When a bare `str` comes in place of texts.
-        """
+    def encode_batch(self, texts: Iterable[str], **options: Any) -> list[Encoding]:
+        """Encode many texts, each as `encode` does, with the options of `encode`."""
         if isinstance(texts, str):
             raise InputError("expected texts, got one `str`", hint="tokenizer.encode_batch([text])")
         try:
@@ -278,6 +227,68 @@ class Tokenizer(ABC):
             ) from None
         return [self.encode(text, **options) for text in each]
 
+    def encode_ids(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        add_special_tokens: bool = False,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        allowed_special: Allowed = (),
+    ) -> Tokens:
+        """Ids of many texts in one flat array: those of `encode`, many times faster.
+
+        Parameters
+        ----------
+        texts : iterable of str, or pyarrow.Array or ChunkedArray of strings
+            Each is a document.
+        threads : int, optional
+            One for each core by default, and one for small inputs. The ids are the same for any number.
+        dtype : numpy type, optional
+            By default uint16 where all ids of the vocabulary fit, else uint32.
+        add_special_tokens, allowed_special
+            As in `encode`, for every document.
+        before, after : sequence of str
+            Special tokens that every document begins and ends with, outside those of `add_special_tokens`.
+
+        Returns
+        -------
+        Tokens
+            `ids`, and `indptr`, where each document begins and ends.
+
+        Raises
+        ------
+        InputError
+            As `encode`; and when `texts` is a bare `str`.
+        UsageError
+            When `dtype` cannot hold the ids, or `threads` is less than 1.
+
+        Examples
+        --------
+        >>> from koktok import Recipe
+        >>> from koktok.tokenizer import TrainedTokenizer
+        >>> from koktok.vocab import Vocab
+        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
+        >>> tokens = tokenizer.encode_ids(["한국", "국"], after=["</s>"])
+        >>> tokens.ids.tolist(), tokens.indptr.tolist(), tokens[1].tolist()
+        ([256, 259, 260, 256, 257, 260], [0, 3, 6], [256, 257, 260])
+        """
+        if isinstance(texts, Mapping):
+            raise InputError("expected texts, got a mapping", hint="tokenizer.encode_ids(mapping[key])")
+        encoder, head, tail = self._encoder(add_special_tokens=add_special_tokens)
+        known = self.vocab.special_ids
+        tokens: Tokens = encoder(
+            texts,
+            before=[known[token] for token in (*special_tokens(before, known, "before"), *head)],
+            after=[known[token] for token in (*tail, *special_tokens(after, known, "after"))],
+            threads=threads,
+            dtype=dtype,
+            allowed_special=allowed_special,
+        )
+        return tokens
+
     def encode_files(
         self,
         paths: str | Path | Iterable[str | Path],
@@ -288,13 +299,13 @@ class Tokenizer(ABC):
         before: Sequence[str] = (),
         after: Sequence[str] = (),
     ) -> Tokens:
-        r"""Ids of the documents of files, lines or records: those of `encode_ids`, without a string being made of plain text.
+        r"""Ids of the documents of files, lines or records: those of `encode_ids`; plain text is read without Python strings.
 
         Parameters
         ----------
         paths : path, or iterable of paths
-            Files, folders or patterns, as `koktok encode` takes them. Bytes that are not UTF-8 end it for what is mostly no
-            text; else their lines are left out.
+            Files, folders or patterns, as `koktok encode` takes them. Lines that are not UTF-8 are left out; a file that is
+            mostly not UTF-8 is an error.
         field : str, optional
             Field or column of records; "text" by default.
         threads, dtype, before, after
@@ -324,8 +335,7 @@ class Tokenizer(ABC):
         source = as_source(*([paths] if isinstance(paths, str | os.PathLike) else paths), field=field)
 
         def encoded(blocks: Iterator[Any]) -> Tokens:
-            options = {"threads": threads, "dtype": dtype}
-            return self._ids_by(self.bulk_encoder, blocks, before=before, after=after, **options)
+            return self.encode_ids(blocks, threads=threads, dtype=dtype, before=before, after=after)
 
         with suppress(InputError):
             return encoded(mapped_blocks(source))
@@ -346,11 +356,11 @@ class Tokenizer(ABC):
         ids : Tokens, or ndarray of integers, shape (tokens,)
             The flat ids of all documents.
         indptr : ndarray of int64, shape (documents + 1,), optional
-            Where each begins and ends; `Tokens` bring their own, and without any all ids are one document.
+            Where each begins and ends; `Tokens` have their own, and without any all ids are one document.
         skip_special_tokens : bool
             As in `decode`.
         threads : int, optional
-            The default is one for each core.
+            One for each core by default.
 
         Raises
         ------
@@ -377,36 +387,79 @@ class Tokenizer(ABC):
             )
         elif indptr is None:
             indptr = [0, len(ids)]
-        found: list[str] = self._bulk_decoder(ids, indptr, skip_special_tokens=skip_special_tokens, threads=threads)
-        return found
+        texts: list[str] = self._bulk_decoder(ids, indptr, skip_special_tokens=skip_special_tokens, threads=threads)
+        return texts
 
     def decode_batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
-        """Texts of rows of ids, each as `decode` gives it.
-
-        Raises
-        ------
-        InputError
-            When an id is outside the vocabulary.
-        """
-        given: Any = rows
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+        """Texts of rows of ids, each as `decode` gives it."""
+        value: Any = rows
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
             raise InputError(
-                f"expected rows of ids in `decode_batch`, got {type(given).__name__}",
+                f"expected rows of ids in `decode_batch`, got {type(value).__name__}",
                 hint="tokenizer.decode_batch([ids, ids])",
             )
-        found: list[str] = self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
-        return found
+        texts: list[str] = self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
+        return texts
 
-    def _ids_by(
-        self, encoder: Any, texts: Any, *, before: Sequence[str] = (), after: Sequence[str] = (), **options: Any
-    ) -> Tokens:
-        if isinstance(texts, Mapping):
-            raise InputError("expected texts, got a mapping", hint="tokenizer.encode_ids(mapping[key])")
-        known = self.vocab.special_ids
-        edges = (special_tokens(before, known, "before"), special_tokens(after, known, "after"))
-        begin, end = ([known[token] for token in edge] for edge in edges)
-        found: Tokens = encoder(texts, before=begin, after=end, **options)
-        return found
+    @property
+    @abstractmethod
+    def bulk_encoder(self) -> Any:
+        """The encoder of `encode_ids`, without special tokens around the texts."""
+
+    @abstractmethod
+    def _encoder(self, *, add_special_tokens: bool) -> tuple[Any, Sequence[str], Sequence[str]]:
+        """The encoder of `encode_ids`, and special tokens that it does not add itself, before and after each text."""
+
+    @property
+    @abstractmethod
+    def _bulk_decoder(self) -> Any:
+        """The decoder of `decode_ids`."""
+
+    # --- What is measured ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        """Ids and spans of each line; what spells a special token is text, and none are added."""
+
+    @abstractmethod
+    def token_bytes(self, i: int) -> bytes | None:
+        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
+
+    @abstractmethod
+    def piece(self, i: int) -> str:
+        """The id as its vocabulary spells it; '' for an id without a token."""
+
+    @property
+    def decodes(self) -> bool:
+        """Whether there is a decoder."""
+        return True
+
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids that `encode_lines` gives, without spans."""
+        return [row.tolist() for row in self.encode_ids(list(lines))]
+
+    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of a call without options: some libraries read special tokens that a text spells."""
+        return self.ids(lines)
+
+    def unigram(self) -> dict[str, float] | None:
+        """Text of each piece to its log-probability; None if the model is no Unigram."""
+        return None
+
+    def unigram_words(self, line: str) -> list[str]:
+        """The parts of a line that a Unigram model reads one by one: by default words, each with the space before it."""
+        return re.findall(r"\s*\S+|\s+$", line)
+
+    def surface(self, i: int) -> str:
+        """The id for display: its text, with U+FFFD for a broken character."""
+        written = self.token_bytes(i)
+        return self.piece(i) if written is None else written.decode("utf-8", errors="replace")
+
+    @cached_property
+    def fragments(self) -> frozenset[int]:
+        """Ids of single bytes that are a part of a character."""
+        alone = (i for i in range(self.size or 0) if len(data := self.token_bytes(i) or b"") == 1 and data >= b"\x80")
+        return self.byte_ids.union(alone)
 
     # --- Vocabulary ---------------------------------------------------------------------------------------------------
 
@@ -418,7 +471,7 @@ class Tokenizer(ABC):
 
     @property
     def vocab_size(self) -> int:
-        """All ids: bytes, pieces, special and reserved tokens."""
+        """Number of ids: bytes, pieces, special and reserved tokens."""
         return self.vocab.size
 
     def get_vocab(self) -> dict[str, int]:
@@ -435,7 +488,7 @@ class Tokenizer(ABC):
 
     @property
     def unk_id(self) -> int | None:
-        """The id of the unknown token, which byte fallback never gives; None where there is none."""
+        """The id of the unknown token, or None; texts never get it where there is byte fallback."""
         return self.token_to_id(self.roles.get("unk_token", ""))
 
     @property
@@ -454,15 +507,10 @@ class Tokenizer(ABC):
         return self.token_to_id(self.roles.get("eos_token", ""))
 
 
-def checked_text(text: str) -> str:
-    """`text`, if it is one."""
-    if not isinstance(text, str):
-        raise InputError(
-            f"expected one `str` in `encode`, got {type(text).__name__}",
-            hint="text.decode('utf-8')"
-            if isinstance(text, bytes | bytearray)
-            else "tokenizer.encode_batch(texts) for many"
-            if isinstance(text, Iterable)
-            else "",
-        )
-    return text
+def checked_text(text: Any) -> str:
+    """The text, if it is a `str`."""
+    if isinstance(text, str):
+        return text
+    hint = "tokenizer.encode_batch(texts) for many" if isinstance(text, Iterable) else ""
+    hint = "text.decode('utf-8')" if isinstance(text, bytes | bytearray) else hint
+    raise InputError(f"expected one `str` in `encode`, got {type(text).__name__}", hint=hint)

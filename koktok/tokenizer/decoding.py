@@ -1,17 +1,17 @@
-r"""The way back: ids to text, whole or one by one, as Hugging Face's decoders of the same names do it.
+r"""Ids to text, all at once or one by one, as Hugging Face's decoders of the same names do it.
 
-What each kind of vocabulary loses, and patience. Pieces with real spaces are only joined; bytes are
-collected until they make characters; WordPiece alone puts spaces where it may, because it kept none.
+Pieces with real spaces are only joined; bytes are collected until they make characters; WordPiece alone adds spaces, because
+its pieces have none.
 
-Where ids come one by one, as a model gives them, a token may end inside a character, and in a vocabulary of jamo a
-syllable may still grow by the token after it (가 + ㅆ is 갔). What may still change is held back, so that what went out
-once is never taken back, and the strings of all pushes join to the text of all ids, for any ids at all. Held back, at most:
+Where ids come one by one, as a model generates them, a token may end inside a character, and in a vocabulary of jamo a
+syllable may still grow by the next token (가 + ㅆ is 갔). Text that may still change is held back, so the strings of all
+pushes join to the text of all ids, for any ids. Held back are at most
 
-* three bytes, of a character that has begun;
-* in jamo mode one syllable that a vowel or a tail may still join;
+* three bytes of an incomplete character;
+* in jamo mode one syllable that a vowel or a tail may extend;
 * with byte fallback the run of byte pieces at the end: one bad byte makes every byte of its run U+FFFD, as in Hugging
-  Face's decoder, so no character of the run is sure before the run ends. Text of characters that have pieces has no such
-  runs, but for an emoji or a rare hanja here and there.
+  Face's decoder, so no character of the run is certain before the run ends. Only characters without a piece, an emoji or a
+  rare hanja, have such runs.
 """
 
 from __future__ import annotations
@@ -27,60 +27,59 @@ from koktok.text.prefix import Prefix, without_prefix
 from koktok.vocab import MARK, Vocab
 
 
-def checked_id(given: Any, size: int) -> int:
-    """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too."""
+def checked_id(value: Any, size: int) -> int:
+    """An id of a vocabulary of that size; numpy integers are ids too."""
     try:
-        i = index(given)
+        i = index(value)
     except TypeError:
-        hint = (
-            "tokenizer.decode(row) for each row" if isinstance(given, Iterable) and not isinstance(given, str) else ""
-        )
-        raise InputError(f"expected an integer as id in `decode`, got {given!r}", hint=hint) from None
+        row = isinstance(value, Iterable) and not isinstance(value, str)
+        hint = "tokenizer.decode(row) for each row" if row else ""
+        raise InputError(f"expected an integer as id in `decode`, got {value!r}", hint=hint) from None
     if not 0 <= i < size:
         raise InputError(f"the id {i} is outside the vocabulary (0 to {size - 1})")
     return i
 
 
-def checked_ids(given: Any, size: int) -> list[int]:
-    """All of `given`, if they are ids; text and bytes are no ids, though one can iterate over them."""
+def checked_ids(values: Any, size: int) -> list[int]:
+    """A row of ids; text and bytes are none, though they can be iterated."""
     try:
-        if isinstance(given, str | bytes | bytearray):
+        if isinstance(values, str | bytes | bytearray):
             raise TypeError
-        given = list(given)  # an array of no dimensions calls itself iterable, and is not
+        row = list(values)  # an array of no dimensions calls itself iterable, and is not
     except TypeError:
         raise InputError(
-            f"expected ids (integers) in `decode`, got {type(given).__name__}",
+            f"expected ids (integers) in `decode`, got {type(values).__name__}",
             hint="tokenizer.decode(tokenizer.encode(text).ids)",
         ) from None
     try:
-        ids = list(map(index, given))
+        ids = list(map(index, row))
     except TypeError:
         ids = []
-    if len(ids) == len(given) and (not ids or (min(ids) >= 0 and max(ids) < size)):
+    if len(ids) == len(row) and (not ids or (min(ids) >= 0 and max(ids) < size)):
         return ids
-    return [checked_id(i, size) for i in given]  # one of them raises
+    return [checked_id(i, size) for i in row]  # one of them raises
 
 
 class PieceDecoder:
-    """Pieces as they stand, joined; a run of byte pieces that is no UTF-8 becomes one U+FFFD a byte, when the run ends."""
+    """Pieces, joined; a run of byte pieces that is no UTF-8 becomes one U+FFFD a byte when the run ends."""
 
     def __init__(self, vocab: Vocab) -> None:
         self._tokens, self._n_bytes, self._raw = vocab.tokens, vocab.n_bytes, bytearray()
 
     @property
     def waiting(self) -> bool:
-        """True where something is held back: `finish` would give more than ''."""
+        """Whether text is held back."""
         return bool(self._raw)
 
     def push(self, i: int) -> str:
-        """The text that is settled by an id that is in the vocabulary."""
+        """The text that cannot change any more after this id, which is in the vocabulary."""
         if i < self._n_bytes:
             self._raw.append(i)
             return ""
         return self.finish() + self._tokens[i] if self._raw else self._tokens[i]
 
     def finish(self) -> str:
-        """What was held back; the decoder is then as new."""
+        """The text that was held back; the decoder is then as new."""
         raw = bytes(self._raw)
         self._raw.clear()
         try:
@@ -94,7 +93,7 @@ class PieceDecoder:
 
 
 class _ByteLevel(PieceDecoder):
-    """The bytes that tokens spell, read as UTF-8 (what is none becomes U+FFFD, as in ByteLevel)."""
+    """The bytes of tokens, decoded as UTF-8; invalid bytes become U+FFFD, as in ByteLevel."""
 
     def __init__(self, vocab: Vocab) -> None:
         super().__init__(vocab)
@@ -119,7 +118,7 @@ class _ByteLevel(PieceDecoder):
 
 
 class _WordPiece(PieceDecoder):
-    """A space before every token that continues no word, but the first, as in WordPiece (cleanup=False)."""
+    """A space before every token that begins a word, except the first, as in WordPiece (cleanup=False)."""
 
     def __init__(self, vocab: Vocab) -> None:
         super().__init__(vocab)
@@ -138,15 +137,14 @@ class _WordPiece(PieceDecoder):
 
 
 def decoder_for(vocab: Vocab) -> PieceDecoder:
-    r"""The decoder of a kind of vocabulary."""
+    """The decoder of a kind of vocabulary."""
     return (_ByteLevel if vocab.bytewise else _WordPiece if vocab.marked else PieceDecoder)(vocab)
 
 
 class Stream:
     r"""A decoder of one id at a time; `Tokenizer.stream` makes it.
 
-    Law: ``"".join(map(stream.push, ids)) + stream.finish() == tokenizer.decode(ids)``; U+FFFD comes only where `decode`
-    gives it.
+    Law: ``"".join(map(stream.push, ids)) + stream.finish() == tokenizer.decode(ids)``.
 
     Examples
     --------
@@ -172,38 +170,37 @@ class Stream:
         self._letters = letters
         self._prefix, self._first = prefix, bool(prefix)
         self._decoder = decoder_for(vocab)
-        self._open = ""  # jamo mode: a lead or an open syllable at the end of the text so far
+        self._pending = ""  # jamo mode: a lead or an open syllable at the end of the text so far
 
     def push(self, token_id: int) -> str:
-        """The text that is settled by this id; often '' where a character is not whole yet."""
+        """The text that cannot change any more after this id; '' where a character is incomplete."""
         i = checked_id(token_id, self._size)
-        return self._begun(self._settled(self._decoder.push(i))) if i < self._end else ""
+        return self._without_first_space(self._complete(self._decoder.push(i))) if i < self._end else ""
 
     def finish(self) -> str:
-        """What was held back; a character that never became whole is U+FFFD. The stream is then as new."""
-        text = self._open + self._decoder.finish()
-        self._open = ""
-        text = self._begun(hangul.join(text) if self._letters else text)
+        """The text that was held back, an incomplete character as U+FFFD; the stream is then as new."""
+        text = self._pending + self._decoder.finish()
+        self._pending = ""
+        text = self._without_first_space(hangul.join(text) if self._letters else text)
         self._first = bool(self._prefix)
         return text
 
     @property
     def waiting(self) -> bool:
-        """True where something is held back: `finish` would give more than ''."""
-        return bool(self._open) or self._decoder.waiting
+        """Whether text is held back."""
+        return bool(self._pending) or self._decoder.waiting
 
-    def _begun(self, text: str) -> str:
-        """`text`, without what was put before it."""
+    def _without_first_space(self, text: str) -> str:
         if not text:
             return text
         first, self._first = self._first, False
         return without_prefix(text, self._prefix) if first else text
 
-    def _settled(self, text: str) -> str:
-        """`text` behind what was open, without what is open now."""
+    def _complete(self, text: str) -> str:
+        """The pending text and this one, without the part that is pending now."""
         if not self._letters or not text:
             return text
-        text = hangul.join(self._open + text)
+        text = hangul.join(self._pending + text)
         end = len(text) - hangul.may_grow(text[-1])
-        self._open = text[end:]
+        self._pending = text[end:]
         return text[:end]

@@ -1,4 +1,4 @@
-"""`Encoding`, what encoding a text gives, and `NormalText`, a text as a model reads it, with the way back to the raw text.
+"""`Encoding`, the result of `encode`, and `NormalText`, a text as a model reads it, aligned to the raw text.
 
 Spans inside a pretoken become half-open code points of the text that the caller passed (law 7).
 """
@@ -27,7 +27,7 @@ _SHOWN.maxlist = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Encoding:
-    """What `encode` returns: three lists of one length. As a sequence it is its ids.
+    """The result of `encode`: three lists of one length. As a sequence it is its ids.
 
     Parameters
     ----------
@@ -77,39 +77,39 @@ class Encoding:
 
     @property
     def attention_mask(self) -> list[int]:
-        """A 1 for each token: nothing is padded here."""
+        """A 1 for each token; there is no padding."""
         return [1] * len(self.ids)
 
 
 def trimmed(
     ids: Sequence[int], spans: Iterable[tuple[int, int]], blanks: Mapping[int, tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Spans inside a pretoken without the white space at the edges of tokens; nothing is left of white space alone.
+    """Spans inside a pretoken without the white space at the edges of tokens; the span of white space alone is empty.
 
-    On normal text that is what `ByteLevel(trim_offsets=True)` of tokenizers makes of offsets, but for the space that a text
-    itself begins with where another goes before it: theirs takes the one for the other, and leaves it.
+    On normal text these are the offsets of `ByteLevel(trim_offsets=True)` of tokenizers, except where a text begins with a
+    space and the prefix space is added before it: theirs takes one space for the other, and does not trim it.
 
-    `blanks` says, by id, how many blanks a token begins and ends with; ids without any are left out.
+    `blanks` has the numbers of blanks that a token begins and ends with, by id; ids without any are left out.
     """
-    found = []
+    result = []
     for i, (a, b) in zip(ids, spans, strict=True):
         first, last = blanks.get(i, (0, 0))
         begin = min(a + first, b)
-        found.append((begin, max(b - last, begin)))
-    return found
+        result.append((begin, max(b - last, begin)))
+    return result
 
 
 def blanks_of(tokens: Sequence[str]) -> dict[int, tuple[int, int]]:
-    """How many blanks each token begins and ends with, by its id, of tokens that have some.
+    """The numbers of blanks that each token begins and ends with, by id, of tokens that have some.
 
-    The byte of a space, which byte-level vocabularies spell Ġ, is one in every vocabulary, as in tokenizers.
+    The byte of a space, which byte-level vocabularies spell Ġ, counts in every vocabulary, as in tokenizers.
     """
-    found = {}
+    blanks = {}
     for i, token in enumerate(tokens):
         edges = len(token) - len(token.lstrip(BLANK)), len(token) - len(token.rstrip(BLANK))
         if any(edges):
-            found[i] = edges
-    return found
+            blanks[i] = edges
+    return blanks
 
 
 _NAMES = ("input_ids", "attention_mask", "ids", "tokens", "pieces", "offsets")
@@ -117,7 +117,7 @@ _NAMES = ("input_ids", "attention_mask", "ids", "tokens", "pieces", "offsets")
 
 @dataclass(frozen=True, slots=True)
 class NormalText:
-    """A text as the model reads it: its pretokens with their places, and where each character stood in the text."""
+    """A text as the model reads it: its pretokens with their places, and the raw span of each character."""
 
     pretokens: list[tuple[int, str]]
     starts: Sequence[int]
@@ -127,10 +127,10 @@ class NormalText:
     def of(
         cls, text: str, normalizer: Normalizer, pattern: Pattern, *, prefix: Prefix = "", first: bool = True
     ) -> NormalText:
-        """The reading of one part of a text; what is put before it has the place of its first character."""
+        """Read one part of a text; an added prefix space has the span of the first character."""
         aligned = normalizer.align(text)
         normal, starts, ends = aligned.normal, aligned.starts, aligned.ends
-        # A text whose first character is dropped begins behind its beginning, where Hugging Face puts no space.
+        # Hugging Face adds no space where normalization drops the first character of a text.
         read = with_prefix(normal, prefix, first=first and next(iter(starts), -1) == 0)
         if extra := len(read) - len(normal):
             normal, starts, ends = read, [starts[0]] * extra + [*starts], [ends[0]] * extra + [*ends]

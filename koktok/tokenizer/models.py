@@ -1,7 +1,7 @@
-"""The run-time models: a pretoken to the pieces that it is made of, one class an algorithm.
+"""The run-time models: a pretoken to the pieces that it is made of, a class for each algorithm.
 
-They define what an id is, in Python that can be read; `koktok.bulk` gives the same ids in compiled code, which tests hold
-to these. A model only *cuts*; ids, spans, bytes, the guard of special tokens and the unknown token follow in `Model`.
+They define the ids, in Python that can be read; `koktok.bulk` gives the same ids in compiled code, and tests compare the two.
+A model only *cuts*; ids, spans, bytes, the guard of special tokens and the unknown token follow in `Model`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,10 @@ Spans of byte-level tokens may overlap: a token that holds a part of a character
 """
 
 Skip = Callable[[], bool]
-"""Whether a join or a match is passed over (dropout)."""
+"""Whether dropout skips a merge or a match."""
 
 MAX_ALPHA = 1e6
 """Largest `alpha`: a step of a score (1/256) then makes a segmentation e^3906 times likelier, and only the best is drawn."""
-
-_Trie = dict[str, Any]
-"""Nodes by the next character, and under SCORE the score of the piece that ends here."""
-
-SCORE = ""
 
 
 class Model:
@@ -49,27 +44,29 @@ class Model:
         self._bytewise, self._drops_spaces = vocab.bytewise, vocab.kind == "wordpiece"
         self._mark = len(MARK) if vocab.marked else 0
 
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        return self.vocab.ids
-
     @property
     def lossless(self) -> bool:
         """True where decode(encode(x)) == x for every x."""
         return KINDS[self.vocab.kind].lossless
 
-    def cut(self, text: str) -> list[str] | None:
-        """The pieces of a text, and characters that are none; None where the whole text is unknown."""
+    def cut(self, text: str, skip: Skip | None = None) -> list[str] | None:
+        """The pieces of a text, and characters that are no piece; None where the whole text is unknown."""
         raise NotImplementedError
 
     def encode(self, pretoken: str) -> Encoded:
         """Ids and spans of the best segmentation; never special tokens, except the unknown token of lossy kinds."""
         return self._encoded(pretoken, self.cut)
 
+    def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
+        """A segmentation that skips each merge or match with this probability; 0 is `encode`."""
+        if not 0 <= dropout <= 1:
+            raise UsageError(f"expected a probability from 0 to 1 as `dropout`, got {dropout}")
+        return self._encoded(pretoken, lambda text: self.cut(text, lambda: rng.random() < dropout))
+
     def _encoded(self, pretoken: str, cut: Callable[[str], list[str] | None]) -> Encoded:
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
-        look_up, end = self._ids.get, 0
+        ids_of, end = self.vocab.ids.get, 0
         for part in self.vocab.guarded(pretoken):  # the pretoken itself, unless it spells a special token
             whole = spell(part) if self._bytewise else part
             text = whole.lstrip(" ") if self._drops_spaces else whole
@@ -83,7 +80,7 @@ class Model:
             mark = 0
             for piece in pieces:
                 end = start + len(piece) - mark
-                known = look_up(piece)
+                known = ids_of(piece)
                 if known is None:
                     data = piece.encode()
                     ids += data  # the id of a byte piece is the byte
@@ -96,6 +93,10 @@ class Model:
             owner = [i for i, char in enumerate(pretoken) for _ in char.encode()]
             spans = [(owner[start], owner[end - 1] + 1) for start, end in spans]
         return ids, spans
+
+
+SCORE = ""
+"""Key of a node of the trie under which the score of the piece that ends there is stored; other keys are characters."""
 
 
 class UnigramModel(Model):
@@ -111,6 +112,8 @@ class UnigramModel(Model):
     >>> model = UnigramModel(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
     >>> model.encode("가나é")  # é is no piece: its two bytes share its span
     ([257, 195, 169], [(0, 2), (2, 3), (2, 3)])
+    >>> [(ids, score) for (ids, _), score in model.n_best("가나", 9)]
+    [([257], -1.5), ([256, 258], -3.0)]
     """
 
     sampled_by = "alpha"
@@ -120,8 +123,8 @@ class UnigramModel(Model):
         self._unknown = vocab.unknown_score
 
     @cached_property
-    def _trie(self) -> _Trie:
-        trie: _Trie = {}
+    def _trie(self) -> dict[str, Any]:
+        trie: dict[str, Any] = {}
         for piece, score in zip(self.vocab.pieces, self.vocab.scores, strict=True):
             node = trie
             for char in piece:
@@ -129,18 +132,20 @@ class UnigramModel(Model):
             node[SCORE] = score
         return trie
 
-    def cut(self, text: str) -> list[str]:
+    def cut(self, text: str, skip: Skip | None = None) -> list[str]:  # noqa: ARG002
         """The pieces of the best path."""
         size, first, unknown = len(text), self._trie.get, self._unknown
         best, back = [0.0] + [-math.inf] * size, [0] * (size + 1)  # for every end: the best sum, and its last start
         for start, char in enumerate(text):
-            here, end, node = best[start], start + 1, first(char)
-            if node is None and here + unknown > best[end]:  # no piece holds this character: every path takes this step
-                best[end], back[end] = here + unknown, start
+            total, end, node = best[start], start + 1, first(char)
+            if (
+                node is None and total + unknown > best[end]
+            ):  # no piece holds this character: every path takes this step
+                best[end], back[end] = total + unknown, start
             while node is not None:
                 score = node.get(SCORE)
-                if score is not None and here + score > best[end]:
-                    best[end], back[end] = here + score, start
+                if score is not None and total + score > best[end]:
+                    best[end], back[end] = total + score, start
                 if end == size:
                     break
                 node = node.get(text[end])
@@ -152,14 +157,7 @@ class UnigramModel(Model):
         return pieces[::-1]
 
     def n_best(self, pretoken: str, n: int) -> list[tuple[Encoded, float]]:
-        """The `n` best segmentations with their sums of scores, best first; the first is that of `encode`.
-
-        Examples
-        --------
-        >>> model = UnigramModel(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
-        >>> [(ids, score) for (ids, _), score in model.n_best("가나", 9)]
-        [([257], -1.5), ([256, 258], -3.0)]
-        """
+        """The `n` best segmentations with their sums of scores, best first; the first is that of `encode`."""
         if n < 1:
             raise UsageError(f"expected at least 1 as `n`, got {n}")
         paths: list[list[tuple[float, int, int]]] = [[(0.0, 0, 0)]]  # by end: minus score, last start, which path to it
@@ -175,20 +173,12 @@ class UnigramModel(Model):
             result.append((self._between(pretoken, cuts), -cost or 0.0))
         return result
 
-    def sample(
+    def sample(  # type: ignore[override]
         self, pretoken: str, *, alpha: float = 1.0, rng: np.random.Generator, n_best: int | None = None
     ) -> Encoded:
         """A segmentation drawn with a probability proportional to exp(alpha · score), from all or from the `n_best`.
 
         Drawn exactly, by forward-filtering and backward-sampling (Scott 2002), as in SentencePiece for `nbest_size=-1`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> model = UnigramModel(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
-        >>> rng = np.random.default_rng(0)
-        >>> sum(len(model.sample("가나", rng=rng)[0]) == 1 for _ in range(1000))  # 1 / (1 + exp(-1.5)) is .818
-        795
         """
         if not 0 <= alpha <= MAX_ALPHA:
             raise UsageError(f"expected a number from 0 to {MAX_ALPHA:g} as `alpha`, got {alpha}")
@@ -225,27 +215,25 @@ class UnigramModel(Model):
             yield waiting.pop(start + 1)
 
 
-class _WithDropout(Model):
-    sampled_by = "dropout"
-
-    def cut(self, text: str, skip: Skip | None = None) -> list[str] | None:
-        """The pieces of a text, without the joins or matches that `skip` passes over."""
-        raise NotImplementedError
-
-    def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
-        """A segmentation in which joins or matches are passed over with this probability; 0 is `encode`."""
-        if not 0 <= dropout <= 1:
-            raise UsageError(f"expected a probability from 0 to 1 as `dropout`, got {dropout}")
-        return self._encoded(pretoken, lambda text: self.cut(text, lambda: rng.random() < dropout))
+def _draw(logs: list[float], rng: np.random.Generator) -> int:
+    """An index with a probability proportional to exp(log)."""
+    top = max(logs)
+    weights = [math.exp(log - top) for log in logs]
+    left = rng.random() * sum(weights)
+    for i, weight in enumerate(weights):
+        left -= weight
+        if left < 0:
+            return i
+    return len(logs) - 1  # rounding
 
 
-class BpeModel(_WithDropout):
-    """Join the neighbours whose joined piece has the lowest rank, leftmost first, until nothing joins; n log n.
+class BpeModel(Model):
+    """Merge the neighbours whose merged piece has the lowest rank, leftmost first, until nothing merges; n log n.
 
     Sennrich et al. (2016, arXiv:1508.07909) rank pairs. Here, as in tiktoken and SentencePiece, a rank belongs to the
-    *piece*, and any pair that spells it may join. Hugging Face ranks pairs and gets every split of every piece: when a piece
-    is made, no join has crossed its edges, so the joins inside were those of the piece by itself, and one split of each piece
-    is ever joined. A join that dropout passes over comes back when one of its parts grows, as in SentencePiece (Provilkov et
+    *piece*, and any pair that spells it may merge. Hugging Face ranks pairs and gets every split of every piece: when a piece
+    is made, no merge has crossed its edges, so the merges inside were those of the piece by itself, and one split of each piece
+    is ever merged. A merge that dropout skips comes back when one of its parts grows, as in SentencePiece (Provilkov et
     al. 2020, arXiv:1910.13267).
 
     Examples
@@ -256,10 +244,12 @@ class BpeModel(_WithDropout):
     ([257, 64], [(0, 1), (1, 2)])
     """
 
+    sampled_by = "dropout"
+
     def cut(self, text: str, skip: Skip | None = None) -> list[str]:
-        """The pieces when nothing joins any more."""
-        ranks, tokens, size = self._ids, self.vocab.tokens, len(text)
-        parts = list(text)  # a part that was joined to its left neighbour is ""
+        """The pieces when nothing merges any more."""
+        ranks, tokens, size = self.vocab.ids, self.vocab.tokens, len(text)
+        parts = list(text)  # a part that was merged into its left neighbour is ""
         right, left = list(range(1, size + 1)), list(range(-1, size - 1))
         # One integer an entry, rank · size + place: it sorts by rank, then from the left, and compares fast.
         heap = [rank * size + i for i in range(size - 1) if (rank := ranks.get(text[i : i + 2])) is not None]
@@ -268,47 +258,24 @@ class BpeModel(_WithDropout):
             rank, i = divmod(heappop(heap), size)
             j = right[i]
             if not parts[i] or j >= size or parts[i] + parts[j] != tokens[rank]:
-                continue  # one of the two was joined to something else since
+                continue  # one of the two was merged with something else since
             if skip is not None and skip():
                 continue
             parts[i], parts[j] = tokens[rank], ""
             k = right[i] = right[j]
             if k < size:
                 left[k] = i
-                if (joined := ranks.get(parts[i] + parts[k])) is not None:
-                    heappush(heap, joined * size + i)
-            if (h := left[i]) >= 0 and (joined := ranks.get(parts[h] + parts[i])) is not None:
-                heappush(heap, joined * size + h)
+                if (merged := ranks.get(parts[i] + parts[k])) is not None:
+                    heappush(heap, merged * size + i)
+            if (h := left[i]) >= 0 and (merged := ranks.get(parts[h] + parts[i])) is not None:
+                heappush(heap, merged * size + h)
         return [part for part in parts if part]
-
-
-class WordPieceModel(_WithDropout):
-    """The longest piece from the left, behind the first only continued ones (##); a word with an unknown part is unknown.
-
-    The spaces before a word are dropped, but not where pieces are spelled in bytes. Dropout is MaxMatch-dropout (Hiraoka
-    2022): the next shorter match is taken, and a match of one character stays.
-
-    Examples
-    --------
-    >>> vocab = Vocab.plain("wordpiece", ["학교", "학", "##교", "##에서", "##에"], specials=["[UNK]"])
-    >>> WordPieceModel(vocab).encode(" 학교에서"), WordPieceModel(vocab).encode(" 학원")
-    (([0, 3], [(1, 3), (3, 5)]), ([5], [(1, 3)]))
-    """
-
-    def __init__(self, vocab: Vocab, *, max_chars: int | None = None) -> None:
-        super().__init__(vocab)
-        self._max_chars = vocab.longest_word if max_chars is None else max_chars
-        self._longest = max(map(len, vocab.pieces), default=1)
-
-    def cut(self, text: str, skip: Skip | None = None) -> list[str] | None:
-        """The pieces of a word."""
-        return longest_first(text, self._ids, self._longest, MARK, skip) if len(text) <= self._max_chars else None
 
 
 class LongestMatchModel(Model):
     """The longest listed piece from the left; a character that is not listed becomes its bytes.
 
-    No analyser runs, so a "morpheme" tokenizer takes 학교에 for what the list says, not for what the sentence says.
+    No analyser runs, so a "morpheme" tokenizer segments 학교에 as the list says, not as the sentence says.
 
     Examples
     --------
@@ -321,9 +288,30 @@ class LongestMatchModel(Model):
         super().__init__(vocab)
         self._longest = max(map(len, vocab.pieces), default=1)
 
-    def cut(self, text: str) -> list[str] | None:
+    def cut(self, text: str, skip: Skip | None = None) -> list[str] | None:  # noqa: ARG002
         """The pieces, and characters that are none."""
-        return longest_first(text, self._ids, self._longest)
+        return longest_first(text, self.vocab.ids, self._longest)
+
+
+class WordPieceModel(LongestMatchModel):
+    """The longest piece from the left, after the first only continued ones (##); a word with an unknown part is unknown.
+
+    The spaces before a word are dropped, but not where pieces are spelled in bytes. Dropout is MaxMatch-dropout (Hiraoka
+    2022): the next shorter match is taken, and a match of one character stays.
+
+    Examples
+    --------
+    >>> vocab = Vocab.plain("wordpiece", ["학교", "학", "##교", "##에서", "##에"], specials=["[UNK]"])
+    >>> WordPieceModel(vocab).encode(" 학교에서"), WordPieceModel(vocab).encode(" 학원")
+    (([0, 3], [(1, 3), (3, 5)]), ([5], [(1, 3)]))
+    """
+
+    sampled_by = "dropout"
+
+    def cut(self, text: str, skip: Skip | None = None) -> list[str] | None:
+        """The pieces of a word; None for one that has no such pieces, or is too long."""
+        fits = len(text) <= self.vocab.longest_word
+        return longest_first(text, self.vocab.ids, self._longest, MARK, skip) if fits else None
 
 
 class WordModel(Model):
@@ -336,9 +324,9 @@ class WordModel(Model):
     (([1], [(0, 2)]), ([2], [(0, 3)]))
     """
 
-    def cut(self, text: str) -> list[str] | None:
+    def cut(self, text: str, skip: Skip | None = None) -> list[str] | None:  # noqa: ARG002
         """The word itself, if it is known."""
-        return [] if not text else [text] if text in self._ids else None
+        return [] if not text else [text] if text in self.vocab.ids else None
 
 
 def longest_first(
@@ -346,7 +334,7 @@ def longest_first(
 ) -> list[str] | None:
     """The longest known piece from the left, again and again.
 
-    With a mark, pieces behind the first begin with it, and the answer is None where a part is unknown; without one,
+    With a mark, pieces after the first begin with it, and the result is None where a part is unknown; without one,
     an unknown character is a part of its own.
     """
     pieces: list[str] = []
@@ -366,34 +354,47 @@ def longest_first(
     return pieces
 
 
+def model_for(vocab: Vocab) -> Model:
+    """The model that runs `vocab`.
+
+    Examples
+    --------
+    >>> model = model_for(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
+    >>> model.encode("가나가")
+    ([257, 256], [(0, 2), (2, 3)])
+    """
+    model: type[Model] = named(KINDS[vocab.kind].model)
+    return model(vocab)
+
+
 # --- Sampling ---------------------------------------------------------------------------------------------------------
 
 
 def sampler_for(
-    model: Model, *, seed_or_rng: int | np.random.Generator, **given: float | None
+    model: Model, *, seed_or_rng: int | np.random.Generator, **keywords: float | None
 ) -> Callable[[str], Encoded]:
-    """A function that draws a segmentation of a pretoken; its errors name the keyword that this kind of model takes."""
+    """A function that draws a segmentation of a pretoken; its errors name the keyword of this kind of model."""
     import numpy as np
 
     kind, keyword = model.vocab.kind, model.sampled_by
     if keyword is None:
         raise UsageError(f"a {kind} tokenizer has one segmentation of a text only", hint="tokenizer.encode(text)")
     hint = f"tokenizer.sample(text, {keyword}=0.1, seed_or_rng=0)"
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
     for name in options:
         if name != keyword and (keyword, name) != ("alpha", "n_best"):
             raise UsageError(f"`{name}` is not for a {kind} tokenizer, whose samples take `{keyword}`", hint=hint)
     if keyword not in options:
-        raise UsageError(f"samples of a {kind} tokenizer want `{keyword}`", hint=hint)
+        raise UsageError(f"samples of a {kind} tokenizer require `{keyword}`", hint=hint)
     for name, value in options.items():
-        number, what = (int, "a whole number") if name == "n_best" else (int | float, "a number")
+        number, expected = (int, "a whole number") if name == "n_best" else (int | float, "a number")
         if isinstance(value, bool) or not isinstance(value, number):
-            raise UsageError(f"expected {what} as `{name}`, got {value!r}", hint=hint)
+            raise UsageError(f"expected {expected} as `{name}`, got {value!r}", hint=hint)
     try:
         rng = np.random.default_rng(seed_or_rng)
     except (TypeError, ValueError) as error:
         raise UsageError(f"seed_or_rng = {seed_or_rng!r}: {error}", hint=hint) from None
-    return lambda pretoken: model.sample(pretoken, rng=rng, **options)  # type: ignore[attr-defined]
+    return lambda pretoken: model.sample(pretoken, rng=rng, **options)
 
 
 def n_best_of(model: Model) -> Callable[[str, int], list[tuple[Encoded, float]]]:
@@ -422,33 +423,3 @@ def best_choices(lists: Iterable[Sequence[float]], n: int) -> list[tuple[tuple[i
             choice.append(i)
         result.append((tuple(reversed(choice)), total))
     return result
-
-
-def _draw(logs: list[float], rng: np.random.Generator) -> int:
-    """An index with a probability proportional to exp(log)."""
-    top = max(logs)
-    weights = [math.exp(log - top) for log in logs]
-    left = rng.random() * sum(weights)
-    for i, weight in enumerate(weights):
-        left -= weight
-        if left < 0:
-            return i
-    return len(logs) - 1  # rounding
-
-
-# --- Kinds ------------------------------------------------------------------------------------------------------------
-
-
-def model_for(vocab: Vocab) -> Model:
-    """The model that reads `vocab`.
-
-    Examples
-    --------
-    >>> model = model_for(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
-    >>> model.encode("가나가")
-    ([257, 256], [(0, 2), (2, 3)])
-    """
-    if vocab.kind not in KINDS:
-        raise UsageError(f"no model reads a vocabulary of kind {vocab.kind!r}; known kinds: {', '.join(KINDS)}")
-    model: type[Model] = named(KINDS[vocab.kind].model)
-    return model(vocab)

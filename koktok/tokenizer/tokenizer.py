@@ -1,11 +1,10 @@
 """`TrainedTokenizer`: normalize, pre-tokenize, model: text to ids and back, with offsets into the text that the caller passed.
 
-Decode(encode(x)) == normalize(x) for every text (law 4), and offsets are half-open code
-points of the raw text, also where normalization changed its length (law 7). Text that spells a special token is text,
-unless the caller allows that token.
+Decode(encode(x)) == normalize(x) for every text (law 4), and offsets are half-open code points of the raw text, also where
+normalization changed its length (law 7). Text that spells a special token stays text, unless the caller allows that token.
 
-`encode` and `decode` define what all of this does, in Python that can be read; `koktok.bulk` gives the same ids and texts
-by the gigabyte, in compiled code that tests hold to these.
+`encode` and `decode` define the ids, in Python that can be read; `koktok.bulk` gives the same ids and texts in compiled code,
+and tests compare the two.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.vocabularies import folder_of
 from koktok.recipe import Recipe
-from koktok.special import Style, cut_at, special_tokens
+from koktok.special import Style, cut_at
 from koktok.text.prefix import SPACE_MARK, with_prefix, without_prefix
 from koktok.tokenizer.any_tokenizer import Allowed, Tokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
@@ -44,38 +43,27 @@ if TYPE_CHECKING:
 
 
 CACHED_WORDS = 1 << 18
-"""Solved pre-tokens kept: a quarter of a million distinct words cover over .97 of running Korean text, in about 100 MB."""
+"""Pretokens in the cache: a quarter of a million distinct words cover over .97 of running Korean text, in about 100 MB."""
 
 CACHED_LENGTH = 48
-"""Longer pre-tokens are seldom met twice and would only fill the memory."""
+"""Longer pretokens rarely occur twice and would only fill the memory."""
 
 LONG_TEXT = 1 << 18
 """Characters from which the garbage collector waits: it would go through all offsets so far every 70,000 tokens, which took
 36 s of processor time for a text of 10 MB with ten million tokens, and 8 s without."""
 
-_NOTHING: Encoded = ((), ())
-"""The tokens of `SPACE_MARK`."""
-
-Solve = Callable[[str], Encoded]
-"""A pretoken to ids and spans."""
-
-
-@cache
-def _version() -> str:
-    return version("koktok")
-
 
 class TrainedTokenizer(Tokenizer):
-    """A trained tokenizer.
+    """A tokenizer that koktok trained.
 
     Parameters
     ----------
     recipe : Recipe
-        How text is normalized and pre-tokenized.
+        Normalization, pre-tokenization and special tokens.
     vocab : Vocab
-        What the model runs on.
+        Pieces and their ids.
     signature : mapping, optional
-        Where the vocabulary came from; written beside the recipe.
+        Origin of the vocabulary; written beside the recipe.
 
     Examples
     --------
@@ -117,24 +105,8 @@ class TrainedTokenizer(Tokenizer):
         return f"TrainedTokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What was compiled and solved is made again: a used tokenizer pickles to the same bytes as a fresh one.
+        # Without caches: a used tokenizer pickles to the same bytes as a fresh one.
         return type(self), (self.recipe, self.vocab, self.signature)
-
-    def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become.
-
-        Vocabulary, folds, pattern, jamo and style; not what the vocabulary was trained on.
-        """
-        return self._digest
-
-    @cached_property
-    def _digest(self) -> str:
-        parts = [self.vocab.digest(), self.normalizer.signature(), asdict(self.pattern), self.recipe.jamo]
-        parts.append({name: value for name, value in asdict(self.style).items() if name != "trim_offsets"})
-        parts += {"": [], "each": ["prefix space"], "first": ["prefix space first"]}[self.prefix] + [
-            "trimmed offsets"
-        ] * self.style.trim_offsets
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def lossless(self) -> bool:
@@ -147,50 +119,31 @@ class TrainedTokenizer(Tokenizer):
 
     @cached_property
     def style(self) -> Style:
-        """What the special tokens are for; `koktok.formats.styles.restyle` changes it without a new training."""
+        """Roles and template of the special tokens; `koktok.formats.styles.restyle` changes it without a new training."""
         return self.recipe.style_for(self.vocab.specials)
 
-    # --- What is measured ---------------------------------------------------------------------------------------------
+    @property
+    def roles(self) -> Mapping[str, str]:
+        """Special tokens by their role in transformers: `bos_token`, `eos_token`, `pad_token` ..."""
+        return self.style.roles
 
-    def encode_lines(self, lines: Sequence[str]) -> Tokens:
-        """Ids and spans of each line."""
-        encoded = self.encode_ids(list(lines))
-        flat = encoded.ids.tolist()
-        ids = [flat[start:end] for start, end in pairwise(encoded.indptr.tolist())]
-
-        def offsets(which: list[int]) -> list[Spans]:
-            return [self.encode(lines[k]).offsets for k in which]
-
-        return tokens_by_bytes(lines, ids, self._written, offsets, spaced=self.vocab.kind != "wordpiece")
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over vocabulary, folds, pattern, jamo and style, not over the origin."""
+        return self._digest
 
     @cached_property
-    def _written(self) -> ByteTable:
-        mute = self.special_ids | self.unknown_ids
-        return ByteTable([b"" if i in mute else text for i, text in enumerate(self.vocab.token_bytes)])
-
-    def token_bytes(self, i: int) -> bytes | None:
-        """What an id writes; None for unknown and special ids."""
-        return None if i in self.special_ids or i in self.unknown_ids else self.vocab.token_bytes[i]
-
-    def piece(self, i: int) -> str:
-        """The string of an id."""
-        return self.vocab.tokens[i]
-
-    def unigram(self) -> dict[str, float] | None:
-        """Each piece with its score; None for jamo, whose pieces are no text of the line."""
-        vocab = self.vocab
-        if vocab.kind != "unigram" or self.recipe.jamo:
-            return None
-        return dict(zip(vocab.pieces, vocab.scores, strict=True))
-
-    def unigram_words(self, line: str) -> list[str]:
-        """Pretokens."""
-        return list(self.pattern.pretokenize(self.normalize(line)))
+    def _digest(self) -> str:
+        parts = [self.vocab.digest(), self.normalizer.signature(), asdict(self.pattern), self.recipe.jamo]
+        parts.append({name: value for name, value in asdict(self.style).items() if name != "trim_offsets"})
+        parts += {"": [], "each": ["prefix space"], "first": ["prefix space first"]}[self.prefix] + [
+            "trimmed offsets"
+        ] * self.style.trim_offsets
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     # --- Encoding -----------------------------------------------------------------------------------------------------
 
     def normalize(self, text: str) -> str:
-        """What `decode(encode(text))` gives back: the text as the model sees it, but for a space before the first word."""
+        """The text as the model reads it, which `decode(encode(text))` gives back; without a space before the first word."""
         normal = self.normalizer(text)
         return hangul.join(normal) if self.recipe.jamo else normal
 
@@ -202,125 +155,108 @@ class TrainedTokenizer(Tokenizer):
         allowed_special: Allowed = (),
         superwords: bool = True,
     ) -> Encoding:
-        """Text to ids, pieces and offsets; always the same for the same text.
-
-        Parameters
-        ----------
-        text : str
-        add_special_tokens : bool
-            Put around it what the recipe's style wants there ([CLS] ... [SEP]); those have the empty offsets (0, 0).
-        allowed_special : collection of str, or "all"
-            Special tokens that are read as such where the text spells them; anything else stays text.
-        superwords : bool
-            False keeps every piece inside its word, for prompts that end at a word and are continued by a model.
-
-        Raises
-        ------
-        InputError
-            When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
-        """
-        found = self._encode(text, allowed_special, self._solve, superwords=superwords)
+        """Text to ids, pieces and offsets, see `Tokenizer.encode`."""
+        encoding = self._encode(text, allowed_special, self._solve, superwords=superwords)
         if not add_special_tokens:
-            return found
+            return encoding
         ids = self.vocab.special_ids
-        before, behind = ([ids[token] for token in tokens] for tokens in self.style.frame)
+        before, after = ([ids[token] for token in tokens] for tokens in self.style.frame)
         none = [(0, 0)]
         return self._encoding(
-            [*before, *found.ids, *behind], [*none * len(before), *found.offsets, *none * len(behind)]
+            [*before, *encoding.ids, *after], [*none * len(before), *encoding.offsets, *none * len(after)]
         )
 
-    # --- Batches and arrays -------------------------------------------------------------------------------------------
+    def _encode(
+        self, text: str, allowed: Allowed, solve: Callable[[str], Encoded], *, superwords: bool = True
+    ) -> Encoding:
+        if len(checked_text(text)) > LONG_TEXT and gc.isenabled():
+            gc.disable()
+            try:
+                return self._encode(text, allowed, solve, superwords=superwords)
+            finally:
+                gc.enable()
+        ids: list[int] = []
+        offsets: list[tuple[int, int]] = []
+        special_ids = self.vocab.special_ids
+        for start, end, special in cut_at(text, allowed, special_ids, self.style.lstrip):
+            if special:
+                ids.append(special_ids[special])
+                offsets.append((end - len(special) if self.style.trim_offsets else start, end))
+                continue
+            part = text[start:end]
+            if self.normalizer(part) == part:
+                # Most texts are normal already: places in the model's text are places in the raw text.
+                first, read = len(offsets), with_prefix(part, self.prefix, first=not start)
+                at = start - (len(read) - len(part))
+                for pretoken in (self.pattern if superwords else self.words).pretokenize(read):
+                    more, spans = solve(pretoken) if pretoken != SPACE_MARK else ((), ())
+                    ids += more
+                    offsets += [(at + a, at + b) for a, b in spans]
+                    at += len(pretoken)
+                while (
+                    first < len(offsets) and offsets[first][0] < start
+                ):  # the added space has the place of the next character
+                    a, b = offsets[first]
+                    offsets[first] = (start, max(b, start + (a < b)))  # trimmed ones may be empty
+                    first += 1
+                continue
+            normal = self._read(part, superwords=superwords, first=not start)
+            for at, pretoken in normal.pretokens:
+                more, spans = solve(pretoken)
+                ids += more
+                offsets += normal.offsets(at, spans, start)
+        return self._encoding(ids, offsets)
 
-    def encode_ids(
-        self,
-        texts: Any,
-        *,
-        threads: int | None = None,
-        dtype: Any = None,
-        add_special_tokens: bool = False,
-        before: Sequence[str] = (),
-        after: Sequence[str] = (),
-        allowed_special: Allowed = (),
-    ) -> Tokens:
-        """Ids of many texts in one flat array: those of `encode`, at many times its speed, and nothing else.
+    def _solve(self, pretoken: str) -> Encoded:
+        solved = self._cache.get(pretoken)
+        if solved is None:
+            ids, spans = self._trimmed(self.model.encode(pretoken))
+            solved = tuple(ids), tuple(spans)  # the garbage collector does not go through tuples of numbers again
+            if len(pretoken) <= CACHED_LENGTH:
+                if len(self._cache) >= CACHED_WORDS:
+                    self._cache.clear()
+                self._cache[pretoken] = solved
+        return solved
 
-        Parameters
-        ----------
-        texts : iterable of str, or pyarrow.Array or ChunkedArray of strings
-            Each is a document.
-        threads : int, optional
-            The default is one for each core; small inputs take one. The ids are the same for any number.
-        dtype : numpy type, optional
-            The default is uint16 where all ids of the vocabulary fit, else uint32.
-        add_special_tokens, allowed_special
-            As in `encode`, for every document.
-        before, after : sequence of str
-            Special tokens that every document begins and ends with, outside those of `add_special_tokens`.
+    def _trimmed(self, encoded: Encoded) -> Encoded:
+        ids, spans = encoded
+        return ids, trimmed(ids, spans, self._blanks) if self.style.trim_offsets else spans
 
-        Returns
-        -------
-        Tokens
-            `ids`, and `indptr`, where each document begins and ends.
+    @cached_property
+    def _blanks(self) -> dict[int, tuple[int, int]]:
+        return blanks_of(self.vocab.tokens)
 
-        Raises
-        ------
-        InputError
-            As `encode`; and when a bare `str` comes in place of texts.
-        UsageError
-            When `dtype` cannot hold the ids, or `threads` is less than 1.
+    def _read(self, text: str, *, superwords: bool = True, first: bool = True) -> NormalText:
+        pattern = self.pattern if superwords else self.words
+        return NormalText.of(text, self.normalizer, pattern, prefix=self.prefix, first=first)
 
-        Examples
-        --------
-        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
-        >>> tokens = tokenizer.encode_ids(["한국", "국"], after=["</s>"])
-        >>> tokens.ids.tolist(), tokens.indptr.tolist(), tokens[1].tolist()
-        ([256, 259, 260, 256, 257, 260], [0, 3, 6], [256, 257, 260])
-        """
-        frame = self.style.frame if add_special_tokens else ([], [])
-        return self._ids_by(
-            self.bulk_encoder,
-            texts,
-            before=[*special_tokens(before, self.vocab.special_ids, "before"), *frame[0]],
-            after=[*frame[1], *special_tokens(after, self.vocab.special_ids, "after")],
-            threads=threads,
-            dtype=dtype,
-            allowed_special=allowed_special,
-        )
+    def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
+        tokens = self.vocab.tokens
+        return Encoding(ids, [tokens[i] for i in ids], offsets)
 
     @cached_property
     def bulk_encoder(self) -> Encoder:
-        """What `encode_ids` runs on; made on first use, and keeps the words that it has solved."""
+        """The encoder of `encode_ids`; created on first use, and caches words."""
         from koktok.bulk import Encoder
 
         return Encoder(self.vocab, self.normalizer, self.pattern, lstrip=self.style.lstrip, prefix=self.prefix)
 
+    def _encoder(self, *, add_special_tokens: bool) -> tuple[Encoder, Sequence[str], Sequence[str]]:
+        return self.bulk_encoder, *(self.style.frame if add_special_tokens else ((), ()))
+
     # --- Decoding -----------------------------------------------------------------------------------------------------
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text.
-
-        Bytes that are no UTF-8 become U+FFFD; no encoding of a text holds such bytes. Where `lossless` is False the
-        text comes back as well as Hugging Face's decoder can: WordPiece puts one space before each word.
-
-        Raises
-        ------
-        InputError
-            When an id is outside the vocabulary.
-        """
-        kept = checked_ids(ids, self.vocab.size)
+        """Ids to text, see `Tokenizer.decode`."""
+        checked = checked_ids(ids, self.vocab.size)
         if skip_special_tokens:
-            kept = [i for i in kept if i < self.vocab.first_special]
-        text = decoder_for(self.vocab).decode(kept)
+            checked = [i for i in checked if i < self.vocab.first_special]
+        text = decoder_for(self.vocab).decode(checked)
         text = hangul.join(text) if self.recipe.jamo else text
         return without_prefix(text, self.prefix)
 
     def stream(self, *, skip_special_tokens: bool = False) -> Stream:
-        """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
-
-        Parameters
-        ----------
-        skip_special_tokens : bool
-            As in `decode`.
+        """A decoder of ids one by one, as a model generates them: `push` each, then `finish`.
 
         Examples
         --------
@@ -331,6 +267,12 @@ class TrainedTokenizer(Tokenizer):
         """
         letters = bool(self.recipe.jamo)
         return Stream(self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens)
+
+    @cached_property
+    def _bulk_decoder(self) -> Decoder:
+        from koktok.bulk import Decoder
+
+        return Decoder(self.vocab, letters=bool(self.recipe.jamo), prefix=self.prefix)
 
     # --- Sampling -----------------------------------------------------------------------------------------------------
 
@@ -353,9 +295,9 @@ class TrainedTokenizer(Tokenizer):
             Unigram: a segmentation has a probability proportional to exp(alpha · score); the larger, the likelier the
             best one.
         dropout : float
-            BPE and WordPiece: the probability with which a join, or a match, is passed over; 0 gives `encode`.
+            BPE and WordPiece: the probability with which a merge, or a match, is skipped; 0 gives `encode`.
         seed_or_rng : int or numpy.random.Generator
-            A seed gives the same sample each time; a generator goes on from call to call.
+            A seed gives the same sample each time; a generator continues from call to call.
         n_best : int, optional
             Unigram: draw from so many best segmentations of each pretoken; the default is all.
         allowed_special
@@ -371,30 +313,19 @@ class TrainedTokenizer(Tokenizer):
         >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> tokenizer.sample("한국", alpha=100.0, seed_or_rng=0).pieces
         [' ', '한국']
-        >>> tokenizer.sample("한국", dropout=0.1, seed_or_rng=0)
-        Traceback (most recent call last):
-            ...
-        koktok.errors.UsageError: `dropout` is not for a unigram tokenizer, whose samples take `alpha`
-        hint: tokenizer.sample(text, alpha=0.1, seed_or_rng=0)
         """
         draw = sampler_for(self.model, alpha=alpha, dropout=dropout, seed_or_rng=seed_or_rng, n_best=n_best)
-        return self._encode(text, allowed_special, lambda pretoken: self._shown(draw(pretoken)))
+        return self._encode(text, allowed_special, lambda pretoken: self._trimmed(draw(pretoken)))
 
     def n_best(self, text: str, n: int) -> list[tuple[Encoding, float]]:
         """The `n` best segmentations of a whole text with their scores, best first; fewer when there are not so many.
 
-        The first is that of `encode`. Exact: the lists of the pretokens are combined best first.
-
-        Parameters
-        ----------
-        text : str
-        n : int
-            At least 1.
+        The first is that of `encode`. Only `unigram` has scores of segmentations.
 
         Raises
         ------
         UsageError
-            When `n` is less than 1, or the model gives no scores to segmentations (only unigram does).
+            When `n` is less than 1, or the model gives no scores to segmentations.
 
         Examples
         --------
@@ -407,50 +338,64 @@ class TrainedTokenizer(Tokenizer):
             raise UsageError(
                 f"expected a whole number of at least 1 as `n`, got {n!r}", hint="tokenizer.n_best(text, 5)"
             )
-        read = self._read(checked_text(text))
-        solved = {pretoken: n_best(pretoken, n) for pretoken in dict.fromkeys(word for _, word in read.pretokens)}
-        lists = [solved[pretoken] for _, pretoken in read.pretokens]
-        found = []
+        normal = self._read(checked_text(text))
+        solved = {pretoken: n_best(pretoken, n) for pretoken in dict.fromkeys(word for _, word in normal.pretokens)}
+        lists = [solved[pretoken] for _, pretoken in normal.pretokens]
+        result = []
         for choice, score in best_choices([[score for _, score in ways] for ways in lists], n):
             ids: list[int] = []
             offsets: list[tuple[int, int]] = []
-            for (at, _), ways, i in zip(read.pretokens, lists, choice, strict=True):
-                more, spans = self._shown(ways[i][0])
+            for (at, _), ways, i in zip(normal.pretokens, lists, choice, strict=True):
+                more, spans = self._trimmed(ways[i][0])
                 ids += more
-                offsets += read.offsets(at, spans)
-            found.append((self._encoding(ids, offsets), score))
-        return found
+                offsets += normal.offsets(at, spans)
+            result.append((self._encoding(ids, offsets), score))
+        return result
 
-    @property
-    def roles(self) -> Mapping[str, str]:
-        """Special tokens by the part that they play for transformers: `bos_token`, `eos_token`, `pad_token` ..."""
-        return self.style.roles
+    # --- What is measured ---------------------------------------------------------------------------------------------
+
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        """Ids and spans of each line."""
+        encoded = self.encode_ids(list(lines))
+        flat = encoded.ids.tolist()
+        ids = [flat[start:end] for start, end in pairwise(encoded.indptr.tolist())]
+
+        def offsets(which: list[int]) -> list[Spans]:
+            return [self.encode(lines[k]).offsets for k in which]
+
+        return tokens_by_bytes(lines, ids, self._written, offsets, spaced=self.vocab.kind != "wordpiece")
+
+    @cached_property
+    def _written(self) -> ByteTable:
+        return ByteTable([self.token_bytes(i) or b"" for i in range(self.vocab.size)])
+
+    def token_bytes(self, i: int) -> bytes | None:
+        """UTF-8 of what an id writes; None for unknown and special ids."""
+        return None if i in self.special_ids or i in self.unknown_ids else self.vocab.token_bytes[i]
+
+    def piece(self, i: int) -> str:
+        """The string of an id."""
+        return self.vocab.tokens[i]
+
+    def unigram(self) -> dict[str, float] | None:
+        """Each piece with its score; None for jamo, whose pieces are no text of the line."""
+        vocab = self.vocab
+        if vocab.kind != "unigram" or self.recipe.jamo:
+            return None
+        return dict(zip(vocab.pieces, vocab.scores, strict=True))
+
+    def unigram_words(self, line: str) -> list[str]:
+        """Pretokens."""
+        return list(self.pattern.pretokenize(self.normalize(line)))
 
     # --- Saving and loading -------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
-        """Write the folder that transformers, tokenizers and sentencepiece load.
+        """Write the folder that transformers, tokenizers and sentencepiece load, see `Tokenizer.save`.
 
-        Kinds that Hugging Face has no model for (`ngram`, `morpheme`) get a vocab.json of ours in place of
-        tokenizer.json and its neighbours: only koktok loads such a folder. tokenizer.model is there for unigram and
-        character BPE, where SentencePiece can express the pattern.
-
-        Parameters
-        ----------
-        path : str or Path
-            A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
-        extra : mapping, optional
-            More files for the folder, for instance a model card.
-        force : bool
-            False refuses to replace another tokenizer that koktok wrote there.
-
-        Raises
-        ------
-        UsageError
-            When something else is at that place, or a file that koktok did not write has the name of a new one,
-            or `extra` holds what is no file of the folder.
-        InputError
-            When the disk says no; nothing half-written is left.
+        Kinds that Hugging Face has no model for (`ngram`, `morpheme`) get a vocab.json in place of tokenizer.json and its
+        neighbours: only koktok loads such a folder. tokenizer.model is written for unigram and character BPE if
+        SentencePiece can express the pattern.
         """
         files = files_of(self.recipe, self.vocab, self.signature)
         files[PROBE] = probe_json(lambda lines: [self.encode(line).ids for line in lines])
@@ -458,90 +403,22 @@ class TrainedTokenizer(Tokenizer):
 
     @classmethod
     def load(cls, reference: str | Path) -> Self:
-        """The tokenizer of a folder that koktok wrote; `koktok.load` opens those of other libraries too.
+        """The tokenizer of a folder that koktok trained; `koktok.load` opens those of other libraries too.
 
         Parameters
         ----------
         reference : str or Path
-            The folder, or the tokenizer.json in it; or a vocabulary that travels with koktok, `koktok:ko-32k`.
+            The folder, or the tokenizer.json in it; or a vocabulary that is part of koktok, `koktok:ko-32k`.
 
         Raises
         ------
         ArtifactError
-            When the folder is missing, damaged, changed by hand, written by a newer koktok, or somebody else's.
+            When the folder is missing, damaged, changed by hand, written by a newer koktok, or not koktok's.
         """
         folder = folder_of(path_of(reference))
         return read_whole(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
 
-    # --- Private ------------------------------------------------------------------------------------------------------
 
-    def _encode(self, text: str, allowed: Allowed, solve: Solve, *, superwords: bool = True) -> Encoding:
-        if len(checked_text(text)) > LONG_TEXT and gc.isenabled():
-            gc.disable()
-            try:
-                return self._encode(text, allowed, solve, superwords=superwords)
-            finally:
-                gc.enable()
-        ids: list[int] = []
-        offsets: list[tuple[int, int]] = []
-        special_ids = self.vocab.special_ids
-        for start, end, special in cut_at(text, allowed, special_ids, self.style.lstrip):
-            if special:
-                ids.append(special_ids[special])
-                offsets.append((end - len(special) if self.style.trim_offsets else start, end))
-                continue
-            part = text[start:end]
-            if self.normalizer(part) == part:
-                # What most texts are: normal already. Places in what the model reads are places in the text.
-                first, read = len(offsets), with_prefix(part, self.prefix, first=not start)
-                at = start - (len(read) - len(part))
-                for pretoken in (self.pattern if superwords else self.words).pretokenize(read):
-                    found, spans = solve(pretoken) if pretoken != SPACE_MARK else _NOTHING
-                    ids += found
-                    offsets += [(at + a, at + b) for a, b in spans]
-                    at += len(pretoken)
-                while first < len(offsets) and offsets[first][0] < start:  # the place of what is behind it
-                    a, b = offsets[first]
-                    offsets[first] = (start, max(b, start + (a < b)))  # trimmed ones may be empty
-                    first += 1
-                continue
-            normal = self._read(part, superwords=superwords, first=not start)
-            for at, pretoken in normal.pretokens:
-                found, spans = solve(pretoken)
-                ids += found
-                offsets += normal.offsets(at, spans, start)
-        return self._encoding(ids, offsets)
-
-    def _shown(self, encoded: Encoded) -> Encoded:
-        """What a model says of a pretoken, with spans as the style wants them."""
-        ids, spans = encoded
-        return ids, trimmed(ids, spans, self._blanks) if self.style.trim_offsets else spans
-
-    @cached_property
-    def _blanks(self) -> dict[int, tuple[int, int]]:
-        return blanks_of(self.vocab.tokens)
-
-    def _read(self, text: str, *, superwords: bool = True, first: bool = True) -> NormalText:
-        pattern = self.pattern if superwords else self.words
-        return NormalText.of(text, self.normalizer, pattern, prefix=self.prefix, first=first)
-
-    def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
-        tokens = self.vocab.tokens
-        return Encoding(ids, [tokens[i] for i in ids], offsets)
-
-    def _solve(self, pretoken: str) -> Encoded:
-        solved = self._cache.get(pretoken)
-        if solved is None:
-            ids, spans = self._shown(self.model.encode(pretoken))
-            solved = tuple(ids), tuple(spans)  # the garbage collector does not go through tuples of numbers again
-            if len(pretoken) <= CACHED_LENGTH:
-                if len(self._cache) >= CACHED_WORDS:
-                    self._cache.clear()
-                self._cache[pretoken] = solved
-        return solved
-
-    @cached_property
-    def _bulk_decoder(self) -> Decoder:
-        from koktok.bulk import Decoder
-
-        return Decoder(self.vocab, letters=bool(self.recipe.jamo), prefix=self.prefix)
+@cache
+def _version() -> str:
+    return version("koktok")

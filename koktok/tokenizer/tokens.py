@@ -1,8 +1,8 @@
-"""`Tokens`, ids and spans of many texts as flat arrays, and spans from the bytes that each id writes.
+"""`Tokens`, ids and spans of many texts as flat arrays, and spans from the bytes of each id.
 
 Libraries give no offsets (tiktoken), wrong ones (Hugging Face on decomposed text) or slow ones. Where the bytes of a
-line's tokens join back to the line, their running lengths are the spans. Lines where they do not (an unknown token, a
-normalizer that rewrote something) go to the library's own offsets, or to `align`.
+line's tokens join to the line, their running lengths are the spans. Other lines (with an unknown token, or changed by a
+normalizer) get the library's own offsets.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Spans = Sequence[tuple[int, int]]
 
-
-def _none() -> Ints:
-    return np.zeros(0, dtype=np.int64)
+_NONE: Final[Ints] = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
-    """The tokens of many texts in flat arrays: `ids`, where those of each text begin (`indptr`), and perhaps their spans.
+    """The tokens of many texts in flat arrays: `ids`, where those of each text begin (`indptr`), and optionally their spans.
 
-    Spans are half-open places in the joined texts, of which `line_starts` says where each begins.
+    Spans are half-open places in the joined texts; `line_starts` has the place where each text begins.
 
     Examples
     --------
@@ -38,9 +36,9 @@ class Tokens:
 
     ids: npt.NDArray[Any]
     indptr: Ints
-    starts: Ints = field(default_factory=_none)
-    ends: Ints = field(default_factory=_none)
-    line_starts: Ints = field(default_factory=_none)
+    starts: Ints = field(default_factory=lambda: _NONE)
+    ends: Ints = field(default_factory=lambda: _NONE)
+    line_starts: Ints = field(default_factory=lambda: _NONE)
 
     @classmethod
     def of(cls, ids: Sequence[Sequence[int]], spans: Sequence[Spans], lines: Sequence[str]) -> Tokens:
@@ -54,14 +52,7 @@ class Tokens:
 
     @classmethod
     def joined(cls, parts: Sequence[Tokens], dtype: Any) -> Tokens:
-        """The ids of many parts as one, in their order.
-
-        Examples
-        --------
-        >>> one = Tokens(np.array([5, 6], np.uint16), np.array([0, 2]))
-        >>> Tokens.joined([one, one], np.uint16).indptr.tolist()
-        [0, 2, 4]
-        """
+        """The ids of many parts as one, in their order."""
         if len(parts) == 1:
             return parts[0]
         starts = running([len(part.ids) for part in parts])
@@ -69,11 +60,11 @@ class Tokens:
         return cls(np.concatenate([np.empty(0, dtype), *(part.ids for part in parts)]), np.concatenate(indptr))
 
     def __len__(self) -> int:
-        """Texts."""
+        """Number of texts."""
         return len(self.indptr) - 1
 
     def __getitem__(self, k: int) -> npt.NDArray[Any]:
-        """The ids of text `k`, a view; from the end where `k` is negative."""
+        """The ids of text `k`, a view; a negative `k` counts from the end."""
         if not -len(self) <= k < len(self):
             raise IndexError(f"document {k} of {len(self)}")
         k %= len(self)
@@ -107,10 +98,10 @@ class Tokens:
 
 
 def running(lengths: Sequence[int] | Ints) -> Ints:
-    """Where each of several runs starts, and where the last ends."""
-    found = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(np.asarray(lengths, dtype=np.int64), out=found[1:])
-    return found
+    """The place where each of several runs starts, and where the last ends."""
+    places = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(np.asarray(lengths, dtype=np.int64), out=places[1:])
+    return places
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
@@ -123,9 +114,7 @@ SPACES: Final = np.array([code for code in range(0x3001) if chr(code).isspace()]
 
 
 class ByteTable:
-    """What each id writes."""
-
-    __slots__ = ("lengths", "written")
+    """The bytes of each id."""
 
     def __init__(self, written: list[bytes]) -> None:
         self.written = written
@@ -140,7 +129,7 @@ def tokens_by_bytes(
     *,
     spaced: bool = True,
 ) -> Tokens:
-    """Tokens of `lines`, whose tokens write the bytes in `table`."""
+    """Tokens of `lines` with spans; `fallback` gives those of the lines whose bytes do not join to the line."""
     write = table.written.__getitem__
     targets = [line.encode("utf-8", "surrogatepass") for line in lines]
     shifts = np.zeros(len(lines), dtype=np.int64)
@@ -149,7 +138,7 @@ def tokens_by_bytes(
         joined = b"".join(map(write, row))
         if joined == target:
             continue
-        if spaced and joined[:1] == b" " and joined[1:] == target:  # the dummy space that some put before a text
+        if spaced and joined[:1] == b" " and joined[1:] == target:  # the prefix space that some add to a text
             shifts[k] = 1
         elif spaced or joined != target.replace(b" ", b""):
             failed.append(k)
@@ -182,43 +171,6 @@ def tokens_by_bytes(
     if failed:
         for k, spans in zip(failed, fallback(failed), strict=True):
             part = slice(indptr[k], indptr[k + 1])
-            given = np.array(spans, dtype=np.int64).reshape(-1, 2) + line_starts[k]
-            starts[part], ends[part] = given[:, 0], given[:, 1]
+            pairs = np.array(spans, dtype=np.int64).reshape(-1, 2) + line_starts[k]
+            starts[part], ends[part] = pairs[:, 0], pairs[:, 1]
     return Tokens(flat, indptr, starts.astype(np.int64), ends.astype(np.int64), line_starts)
-
-
-def align(line: str, pieces: Sequence[str | None]) -> list[tuple[int, int]]:
-    """Spans of pieces that may have lost spaces, or been replaced by an unknown token (None).
-
-    Each piece is looked for from where the last one ended; an unknown one takes the text up to the next that is found,
-    or the rest of its eojeol.
-
-    Examples
-    --------
-    >>> align("나는 뷁이 좋다", ["나", "는", None, "좋", "다"])
-    [(0, 1), (1, 2), (3, 5), (6, 7), (7, 8)]
-    """
-    spans: list[tuple[int, int]] = []
-    at = 0
-    for k, piece in enumerate(pieces):
-        while at < len(line) and line[at].isspace() and not (piece and piece[0].isspace() and piece != " "):
-            at += 1
-        if piece is None:
-            end = at
-            while end < len(line) and not line[end].isspace():
-                end += 1
-            following = next((p.strip() for p in pieces[k + 1 :] if p), None)
-            if following:
-                found = line.find(following, at + 1, end)
-                end = found if found > 0 else end
-        else:
-            wanted = piece.strip() or piece
-            if not piece.strip():
-                spans.append((at, at))
-                continue
-            found = line.find(wanted, at, at + len(wanted) + 32)
-            at = found if found >= 0 else at
-            end = min(len(line), at + len(wanted))
-        spans.append((at, end))
-        at = end
-    return spans

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from koktok.errors import UsageError
 from koktok.hangul import syllable_mask
 from koktok.recipe import Price
 from koktok.segment.segmented import SegmentedCounts
@@ -50,13 +49,6 @@ class CandidatePolicy:
     price: Price = "tokens"
     min_words: int = 1
     closed: bool = True
-
-    def __post_init__(self) -> None:
-        if self.min_count < 1 or not 1 <= self.max_length <= 255 or not 0 <= self.coverage <= 1:
-            raise UsageError(
-                "expected min_count ≥ 1, 1 ≤ max_length ≤ 255 and 0 ≤ coverage ≤ 1, "
-                f"got {self.min_count}, {self.max_length} and {self.coverage}"
-            )
 
     @property
     def max_plain(self) -> int:
@@ -118,7 +110,7 @@ def mine(
     # Where nobody counted documents, every word is in enough of them.
     held = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
     inner = policy.superwords is not None and policy.superwords.inner
-    alphabet, char = _numbered(codes, [ord(c) for c in required if len(c) == 1])
+    alphabet, char = _numbered(codes, [ord(c) for c in required])
     occurrences = np.bincount(char, weights=weight[word], minlength=len(alphabet)).astype(np.float64)
     needed = _required(alphabet, occurrences, policy, required)
 
@@ -258,28 +250,16 @@ def _numbered(codes: NDArray[np.uint32], more: list[int]) -> tuple[NDArray[np.ui
     return np.flatnonzero(there).astype(np.uint32), numbers[codes]
 
 
-def _index(alphabet: NDArray[np.uint32], char: str) -> int:
-    found = np.flatnonzero(alphabet == ord(char))
-    return int(found[0]) if len(found) else -1
-
-
 def _required(
     alphabet: NDArray[np.uint32], n: NDArray[np.float64], policy: CandidatePolicy, required: Collection[str]
 ) -> NDArray[np.bool_]:
     """The most frequent characters up to the coverage (equally frequent ones together), and the required ones."""
-    strange = sorted(c for c in required if len(c) != 1 or c == SPACE_MARK)
-    if strange:
-        raise UsageError(
-            f"expected single characters other than {SPACE_MARK!r} as required characters, got {strange[0]!r}"
-        )
     needed = np.isin(alphabet, np.asarray([ord(c) for c in required], dtype=np.uint32))
     if policy.coverage > 0 and n.sum() > 0:
         falling = np.sort(n)[::-1]
         floor = falling[min(np.searchsorted(np.cumsum(falling), policy.coverage * n.sum()), len(falling) - 1)]
         needed |= n >= floor
-    space = _index(alphabet, SPACE_MARK)
-    if space >= 0:
-        needed[space] = False
+    needed[alphabet == ord(SPACE_MARK)] = False
     return needed
 
 

@@ -100,6 +100,11 @@ class Job:
         return self.counts if self.runs is None else self.runs
 
     @property
+    def n_eojeols(self) -> float:
+        """Running eojeols of the text; by default the words."""
+        return max(self.counts.total if self.eojeols is None else self.eojeols, 1e-9)
+
+    @property
     def spelled(self) -> bool:
         """True if pieces are spelled in bytes."""
         return KINDS[self.kind].bytewise

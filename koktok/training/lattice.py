@@ -18,7 +18,6 @@ from numba import njit
 
 from koktok.errors import UsageError
 from koktok.hangul import syllable_mask
-from koktok.recipe import MOST_COST
 from koktok.segment.segmented import Kind, SegmentedCounts
 
 if TYPE_CHECKING:
@@ -50,10 +49,6 @@ derivation, .87 for auxiliaries, .79 for compounds, .35 for numerals, .27 for ot
 of its own to all annotators, though no score between syllables sees it. A boundary of no known kind is taken at its word:
 it is what cuts look like that no Korean analyser made."""
 
-MOST_RARITY = 10.0
-"""Tuned values are under 1; at 10 a word that comes once in a billion has its boundaries weighed by 1e53, and no sum
-overflows."""
-
 USUAL = 200.0
 """Occurrences in a million at which `rarity` changes nothing; only a unit for `nu`."""
 
@@ -78,28 +73,22 @@ class CostWeights:
     @classmethod
     def of(cls, lam: float, mu: float, nu: float | Mapping[str, float], rarity: float = 0.0) -> CostWeights:
         """One weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others)."""
-        if not isinstance(nu, Mapping):
-            nu = {label: round(nu * trust, 9) for label, trust in TRUST.items()}
-        table = dict(nu)
-        strange = sorted(table.keys() - {kind.label for kind in Kind} - {"rest"})
-        if strange:
-            known = ", ".join(kind.label for kind in Kind)
-            raise UsageError(f"expected a kind of boundary in `nu`, got `{strange[0]}`", hint=f"{known}, rest")
-        missing = [kind.label for kind in Kind if kind.label not in table and "rest" not in table]
+        table = nu_by_kind(nu)
+        labels = [kind.label for kind in Kind]
+        unknown = sorted(table.keys() - {*labels, "rest"})
+        if unknown:
+            raise UsageError(
+                f"expected a kind of boundary in `nu`, got `{unknown[0]}`", hint=f"{', '.join(labels)}, rest"
+            )
+        missing = [label for label in labels if label not in table and "rest" not in table]
         if missing:
             raise UsageError(f"expected a weight for `{missing[0]}` in `nu`, got none", hint="name it, or give `rest`")
-        weights = tuple(float(table.get(kind.label, table.get("rest", 0.0))) for kind in Kind)
-        numbers = [
-            ("lam", lam, 1 / MOST_COST, MOST_COST),
-            ("mu", mu, 0.0, MOST_COST),
-            ("rarity", rarity, 0.0, MOST_RARITY),
-        ]
-        for name, value, low, high in (*numbers, *(("nu", weight, 0.0, MOST_COST) for weight in weights)):
-            if not low <= value <= high:
-                raise UsageError(
-                    f"expected a number from {low:g} to {high:g} as `{name}`, got {value}", hint=f"{name}=0.5"
-                )
-        return cls(float(lam), float(mu), weights, float(rarity))
+        return cls(lam, mu, tuple(table.get(label, table.get("rest", 0.0)) for label in labels), rarity)
+
+
+def nu_by_kind(nu: float | Mapping[str, float]) -> dict[str, float]:
+    """The cost of a swallowed boundary by kind: one number is for all kinds, times `TRUST`."""
+    return dict(nu) if isinstance(nu, Mapping) else {kind: round(nu * trust, 9) for kind, trust in TRUST.items()}
 
 
 @dataclass(frozen=True, eq=False)

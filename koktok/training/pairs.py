@@ -6,8 +6,9 @@ and a join corrects the counts of its neighbours only, so a merge costs what it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush, heapreplace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
@@ -15,6 +16,8 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
+_BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
 
 UNKNOWN, INSIDE = -1, -2
 """Symbols of a character that is none, and of a place inside a token."""
@@ -156,7 +159,7 @@ class PairCounter:
             first = ends - lengths
             symbol[first] = np.where(symbol[first] >= 0, symbol[first] + len(letters), -1)
         weight = np.repeat(np.asarray(n, dtype=np.int64), lengths)
-        self.symbol, self.weight = symbol, weight
+        self.symbol, self.weight, self.rows = symbol, weight, len(rows)
         self.text = (symbol, after, before, weight)
         # Every merge takes one token away and makes at most two new pairs, so three places a character are enough.
         self._places = (np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
@@ -205,3 +208,54 @@ class PairCounter:
         table = np.full(1 << (2 * capacity).bit_length(), -1, dtype=np.int32)
         self.pairs = (self.left, self.right, self._n, self._newest, self._length, table)
         _rehash(self.pairs, self.n_pairs)
+
+
+class Queue:
+    """Pairs by falling counts, ties by their key.
+
+    The heap holds only pairs with counts of at least a threshold, which falls when they have run out: most pairs are never
+    candidates. Counts of known pairs only fall (all pairs of a symbol are born with it), so an entry is corrected when it
+    comes up.
+    """
+
+    def __init__(
+        self, counter: PairCounter, key: Callable[[int], Any], fits: Callable[[int], bool], lowest: int
+    ) -> None:
+        self._counter, self._key, self._fits, self._lowest = counter, key, fits, lowest
+        self._heap: list[tuple[int, Any, int]] = []
+        self._threshold = 1 << 62
+
+    def push(self, pairs: Iterable[int]) -> None:
+        """Add pairs; those under the threshold are added when it falls."""
+        count = self._counter.count
+        for pair in pairs:
+            n = int(count[pair])
+            if n >= self._threshold and self._fits(pair):
+                heappush(self._heap, (-n, self._key(pair), pair))
+
+    def pop(self) -> int | None:
+        """The best pair, or None when no count reaches the lowest."""
+        count, heap = self._counter.count, self._heap
+        while True:
+            while heap:
+                negative, key, pair = heap[0]
+                n = int(count[pair])
+                if n == -negative:
+                    heappop(heap)
+                    return pair
+                if n >= self._threshold:
+                    heapreplace(heap, (-n, key, pair))
+                else:
+                    heappop(heap)
+            if self._threshold <= self._lowest:
+                return None
+            self._lower()
+
+    def _lower(self) -> None:
+        count = self._counter.count
+        open_ = count[(count >= self._lowest) & (count < self._threshold)]
+        ceiling = self._threshold
+        self._threshold = self._lowest
+        if len(open_) > _BATCH:
+            self._threshold = int(np.partition(open_, len(open_) - _BATCH)[len(open_) - _BATCH])
+        self.push(np.nonzero((count >= self._threshold) & (count < ceiling))[0].tolist())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.count import Counts, words_of
-from koktok.errors import InputError, UsageError
+from koktok.errors import InputError
 from koktok.hangul import SYLLABLE
 from koktok.segment.segmented import SegmentedCounts
 
@@ -36,13 +36,6 @@ class SuperwordPolicy:
     min_documents: int = 8
     inner: bool = False
     pattern: str = _PLAIN.pattern
-
-    def __post_init__(self) -> None:
-        if min(self.min_count, self.min_runs, self.min_documents) < 1 or not 0 <= self.share <= 1:
-            raise UsageError(
-                f"expected floors of at least 1 and a share from 0 to 1 for superwords, got {self.min_count}, {self.min_runs}, "
-                f"{self.min_documents} and {self.share}"
-            )
 
     def looks_right(self, piece: str) -> bool:
         """True where the pattern holds.

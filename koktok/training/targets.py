@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+NEAR = 0.003
+"""A trial is near enough at this distance from its target, a third of what is promised."""
+
+FAR = 0.01
+"""What is promised: a result that is further from its target is reported as the best possible."""
+
+TRIALS = 8
+"""Trials at most; two to four are usual."""
+
+
 class TargetSearch:
     """Search for the factor at which a value that rises with it meets a target: bisection by secants.
 
@@ -162,6 +172,10 @@ class Boundaries:
 
     def _share(self, weight: NDArray[np.float64], cut: NDArray[np.bool_]) -> float:
         return float((weight * cut[self._place]).sum() / weight.sum()) if weight.any() else 1.0
+
+    def figures(self, cut: NDArray[np.bool_]) -> dict[str, float]:
+        """The shares of all groups that are kept, and F1."""
+        return {**{name: self.kept(cut, name) for name in GROUPS}, "f1": self.f1(cut)}
 
     def f1(self, cut: NDArray[np.bool_]) -> float:
         """F1 of the cuts between two syllables; 0 where there is nothing to divide by."""

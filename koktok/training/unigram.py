@@ -1,11 +1,13 @@
 """The default trainer: pieces chosen under the cost, scores by the semi-CRF, exported as plain Unigram.
 
-Candidates are found once, and each setting (a `Point`) goes over the sizes, the largest first. A target (so many
-boundaries kept, so many tokens) is met by turning `nu`. Pieces that were chosen under one `nu` are nearly those of another,
-and swapping some of them is as good as choosing all anew (the cost is the same to four digits), so a trial takes a round of
-swaps. Trials look at the cheapest segmentations first, which need no scores; scores come last, and a few more trials at what
-the decoder does with them. What no word of the text uses, once there are scores, gives its place to the next best (law 15).
-Reading order: lattice, candidates, prune, scores, unigram_point, here.
+`Run.train` is the algorithm: prune the candidates down to the size, swap some pieces for better ones, train scores with which
+the decoder cuts as the cheapest segmentations do, and replace the pieces that no word uses then (law 15).
+
+A target (so many boundaries kept, so many tokens) is met by scaling `nu`. Pieces chosen under one `nu` are nearly those of
+another, and swapping some of them is as good as choosing all anew (the cost is the same to four digits), so a trial takes a round
+of swaps. The first trials look at the cheapest segmentations, which need no scores; a few more look at what the decoder does.
+
+Reading order: lattice, candidates, prune, scores, unigram_point, targets, here.
 """
 
 from __future__ import annotations
@@ -21,35 +23,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from koktok.errors import UsageError
 from koktok.training import scores as crf
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import Job, Learnt
-from koktok.training.lattice import Lattice, cheapest, decode, node_costs
+from koktok.training.lattice import cheapest, decode, node_costs, nu_by_kind
 from koktok.training.log import describe
 from koktok.training.prune import Choice, Round
 from koktok.training.scripts import by_script, floors_of
 from koktok.training.superwords import eojeol_counts
-from koktok.training.targets import Boundaries, Targets
-from koktok.training.unigram_point import GROUPS, Point, chosen, priced
+from koktok.training.targets import FAR, NEAR, TRIALS, Boundaries, Targets
+from koktok.training.unigram_point import Point, chosen
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-FLOORS = (7, 5, 3, 2)
-"""Where `min_count` goes when it leaves too few candidates."""
-
-NEAR = 0.003
-"""A trial is near enough at this distance from its target, a third of what is promised."""
-
-FAR = 0.01
-"""What is promised: a result that is further from its target is told to be the best possible."""
-
-TRIALS, MORE_TRIALS = 8, 5
-"""At the cheapest segmentations, and with scores; two to four and one or two are usual."""
+SCORE_TRIALS = 5
+"""Trials with scores at most; one or two are usual."""
 
 RETRAIN = 2
 """Passes over the words where scores were trained before, for pieces that are nearly the same."""
@@ -58,11 +50,238 @@ SWAP = 0.05
 """Share of the vocabulary that a trial may swap."""
 
 PROHIBITIVE = 1000.0
-"""Times `nu` where no boundary is for sale."""
+"""Factor of `nu` with which no piece swallows a boundary that it need not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Pieces, the factors of `nu` that they were chosen under, their scores, and what the decoder does with these."""
+
+    alive: NDArray[np.bool_]
+    factors: dict[str, float]
+    score: NDArray[np.float64]
+    vocab: Vocab
+    cut: NDArray[np.bool_]
+    uses: NDArray[np.int64]
+
+
+class Run:
+    """The training of one point: which candidates it may use, and what they cost."""
+
+    def __init__(self, job: Job, candidates: Candidates, point: Point, pool: ThreadPoolExecutor) -> None:
+        self.job, self.counts = job, job.text
+        self.candidates, self.point, self.pool = candidates, point, pool
+        self.frequency = eojeol_counts(self.counts)
+        self.fixed = np.zeros(len(candidates.pieces), dtype=bool)
+        self.fixed[: candidates.n_chars] = True
+        self.allowed = self.fixed | (candidates.n >= point.min_count)
+        self.lattice = candidates.lattice.only(self.allowed)
+        self.price = point.lam * candidates.tokens * candidates.worth
+        self.boundaries = Boundaries(self.counts, candidates.lattice.node)
+        self.rounds: list[Round] = []
+
+    def train(self, size: int, alive: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.bool_], Learnt]:
+        """Pieces and scores at one size; `alive` are the pieces of a larger size to start from."""
+        clock = time.perf_counter()
+        self.rounds = []
+        targets = self._targets()
+        alive = self._choice(size, targets.factors(targets.begin())).prune(self.allowed if alive is None else alive)
+        times, alive = self._search_pieces(size, alive, targets)
+        selected = time.perf_counter()
+        trial = self._search_scores(size, alive, times, targets)
+        trial, replaced = self._without_unused(size, trial)
+        seconds = {"select": selected - clock, "scores": time.perf_counter() - selected}
+        log = {
+            "trainer": "unigram",
+            "point": asdict(self.point),
+            "dials": self._outcome(trial),
+            "vocab_size": size,
+            "candidates": int(self.allowed.sum()),
+            "required": int(self.candidates.required.sum()),
+            "dead_pieces_replaced": replaced,
+            "pieces_by_script": by_script(trial.vocab.pieces),
+            "rounds": [asdict(entry) for entry in self.rounds],
+            **describe(self.counts, trial.vocab, self.lattice.node, trial.cut, self._tokens(trial.uses)),
+            "seconds": seconds,
+        }
+        return trial.alive, Learnt(trial.vocab, log)
+
+    # ── pieces ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _choice(self, size: int, factors: Mapping[str, float]) -> Choice:
+        """The selection for a size, with the `nu` of the point times these factors."""
+        found = self.candidates
+        pieces = size - 256 - len(self.job.specials)
+        # Characters without a piece are in the lattice as bytes; they take no place.
+        return Choice(
+            pieces + found.n_chars - int(found.required.sum()),
+            self.lattice,
+            node_costs(self.counts, self.lattice, self.point.weights(factors), self.frequency),
+            self.price,
+            self.fixed,
+            (found.superword, int(pieces * self.job.superwords.share)) if found.superword.any() else None,
+            self.pool,
+            self.rounds,
+            floors_of(found, self.job.options.reserve_script, pieces),
+        )
+
+    def _search_pieces(
+        self, size: int, alive: NDArray[np.bool_], targets: Targets
+    ) -> tuple[dict[str, float], NDArray[np.bool_]]:
+        """The factors of `nu` with which the cheapest segmentations meet the targets, and the pieces under them."""
+        times = targets.begin()
+        coming = times if targets.wants else None
+        for _ in range(TRIALS):
+            if coming is None:
+                break
+            times = coming
+            choice = self._choice(size, targets.factors(times))
+            _, alive = choice.swap(alive, SWAP)
+            coming = targets.after(
+                times, self._figures(*cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool))
+            )
+        return times, self._choice(size, targets.factors(times)).refine(alive)
+
+    # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _search_scores(self, size: int, alive: NDArray[np.bool_], times: dict[str, float], targets: Targets) -> Trial:
+        """Scores with which the decoder meets the targets, or comes nearest to them."""
+        targets = self._targets(before=targets)
+        best: tuple[float, Trial] | None = None
+        trial: Trial | None = None
+        coming: dict[str, float] | None = times
+        for _ in range(SCORE_TRIALS):
+            if coming is None:
+                break
+            factors = targets.factors(coming)
+            choice = self._choice(size, factors)
+            if trial is not None:
+                _, alive = choice.swap(alive, SWAP)
+            trial = self._fit(choice, alive, factors, trial)
+            figures = self._figures(trial.cut, trial.uses)
+            missed = targets.missed(figures, coming)
+            if best is None or missed < best[0]:
+                best = missed, trial
+            coming = targets.after(coming, figures)
+        assert best is not None, "there is at least one trial"
+        return best[1]
+
+    def _fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: Trial | None) -> Trial:
+        """Train the scores of these pieces; quicker where nearly the same pieces have scores."""
+        lattice, point = self.lattice.only(alive), self.point
+        _, uses = cheapest(lattice, choice.costs, self.price, self.pool)
+        start = np.log(np.maximum(uses, 0.5) / max(uses.sum(), 1.0))
+        score = crf.fit(
+            lattice,
+            node_costs(self.counts, lattice, point.sharpened(factors), self.frequency),
+            point.sharp * self.candidates.tokens,
+            start,
+            damping=self.counts.stands * self.counts.own**point.damping,
+            epochs=point.epochs if before is None else min(RETRAIN, point.epochs),
+            resume=None if before is None else np.where(before.alive, before.score, start),
+        )
+        return self._decoded(alive, factors, score)
+
+    def _vocab(self, alive: NDArray[np.bool_], score: NDArray[np.float64]) -> Vocab:
+        kept = alive.copy()
+        kept[: self.candidates.n_chars] &= self.candidates.required
+        pieces = self.candidates.pieces
+        scores = {pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}
+        return Vocab.unigram(scores, specials=tuple(self.job.specials))
+
+    def _decoded(self, alive: NDArray[np.bool_], factors: dict[str, float], score: NDArray[np.float64]) -> Trial:
+        """What the tokenizer does: it decodes with the scores of the vocabulary, which are rounded."""
+        vocab = self._vocab(alive, score)
+        table = dict(zip(vocab.pieces, vocab.scores, strict=True))
+        rounded = self.candidates.tokens * vocab.byte_score  # of characters without a piece, which are bytes
+        for i in np.flatnonzero(alive).tolist():
+            rounded[i] = table.get(self.candidates.pieces[i], rounded[i])
+        return Trial(alive, factors, score, vocab, *decode(self.lattice.only(alive), rounded))
+
+    # ── targets ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _targets(self, before: Targets | None = None) -> Targets:
+        return Targets(self.point.wants, near=NEAR, at_least=self.point.at_least, before=before)
+
+    def _tokens(self, uses: NDArray[np.int64]) -> float:
+        return float((uses * self.candidates.tokens).sum())
+
+    def _figures(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> dict[str, float]:
+        """Boundaries kept, and tokens per eojeol, of these segmentations."""
+        return {**self.boundaries.figures(cut), "tokens_per_eojeol": self._tokens(uses) / self.job.n_eojeols}
+
+    def _outcome(self, trial: Trial) -> dict[str, Any]:
+        """The final weights, their figures, and whether the targets are met."""
+        point, targets, figures = self.point, self._targets(), self._figures(trial.cut, trial.uses)
+        nu = {kind: round(price * trial.factors.get(kind, 1.0), 6) for kind, price in nu_by_kind(point.nu).items()}
+        outcome: dict[str, Any] = {"lam": point.lam, "mu": point.mu, "nu": nu, "rarity": point.rarity, **figures}
+        if targets.wants:
+            worst = targets.worst(figures)
+            outcome |= {
+                "target": point.shown(worst),
+                "asked": targets.wants[worst],
+                "met": targets.missed(figures) <= FAR,
+            }
+        return outcome
+
+    # ── pieces that no word uses ──────────────────────────────────────────────────────────────────────────────────
+
+    def _without_unused(self, size: int, trial: Trial) -> tuple[Trial, int]:
+        """The same with the next best pieces in place of those that no word uses; and how many there were.
+
+        Training the scores again would only leave other pieces unused, so all other scores stay. A free place goes to the
+        piece that saves most where it replaces the tokens of the decoder, and swallows no boundary, because those that are
+        kept are as many as they should be; where nothing saves anything, to what swallows least, which are rare words.
+        Unused pieces stay where no other piece could be used, and then for their own text at least: such a piece is often a
+        frequent one (었습니다), which swallows its boundary in every word.
+        """
+        choice = self._choice(size, {kind: factor * PROHIBITIVE for kind, factor in trial.factors.items()})
+        dead = np.zeros_like(self.fixed)
+        while (unused := trial.alive & ~self.fixed & (trial.uses == 0)).any():
+            dead |= unused
+            alive = choice.refill(trial.alive & ~unused, dead, trial.cut)
+            new = alive & ~trial.alive
+            trial = self._raised(trial, alive, new if new.any() else unused)
+            if not new.any():
+                return trial, int((dead & ~alive).sum())
+        return trial, int(dead.sum())
+
+    def _raised(self, trial: Trial, alive: NDArray[np.bool_], which: NDArray[np.bool_]) -> Trial:
+        """Other pieces with the old scores, those of `which` high enough that their own text is spelled with them."""
+        score = np.where(trial.alive, trial.score, np.log(0.5 / max(trial.uses.sum(), 1.0)))
+        places = np.flatnonzero(which & ~self.fixed).tolist()
+        names = [self.candidates.pieces[i] for i in places]
+        raised = spelling_themselves(self._vocab(alive, score), names)
+        score[places] = [raised[name] for name in names]
+        return self._decoded(alive, trial.factors, score)
+
+
+def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]:
+    """Scores with which these pieces of a vocabulary are used for their own text at least; the others keep theirs.
+
+    Short pieces come first, so that one pass is enough; of equal sums the decoder takes the longest last piece.
+
+    Examples
+    --------
+    >>> spelling_themselves(Vocab.unigram({"가": -1.0, "나": -1.0, "가나": -3.0}), ["가나"])["가나"]
+    -2.0
+    """
+    scores = dict(zip(vocab.pieces, vocab.scores, strict=True))
+    for piece in sorted(pieces, key=len):
+        best = [0.0]
+        for end in range(1, len(piece) + 1):
+            starts = (start for start in range(end) if end - start < len(piece))
+            sums = (best[start] + scores[piece[start:end]] for start in starts if piece[start:end] in scores)
+            best.append(max(sums, default=-math.inf))
+        scores[piece] = max(scores[piece], best[-1])
+    return scores
+
+
+# ── points and sizes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def train_unigram(job: Job) -> Learnt:
-    """Train the setting that the recipe names.
+    """Train the point that the recipe names.
 
     A pure function of the job; `threads` changes nothing but the time (law 5).
 
@@ -88,39 +307,32 @@ def train_unigram(job: Job) -> Learnt:
     return train_unigrams(job, [point], [job.vocab_size])[point.name, job.vocab_size]
 
 
-def train_unigrams(
-    job: Job, points: Sequence[Point], sizes: Sequence[int], *, seed: int = 0
-) -> dict[tuple[str, int], Learnt]:
-    """Train every point at every size; the candidates are found once, and smaller sizes start from larger ones.
+def train_unigrams(job: Job, points: Sequence[Point], sizes: Sequence[int]) -> dict[tuple[str, int], Learnt]:
+    """Train every point at every size, the largest first; points share candidates, and smaller sizes start from larger ones.
 
     The larger sizes in a run have a small influence on the smaller ones: a size trained alone may differ in a few pieces.
     """
-    names = [point.name for point in points]
-    if not points or not sizes or len(set(names)) != len(names):
-        raise UsageError(f"expected points of distinct names and sizes, got {names} and {list(sizes)}")
     seconds: dict[str, float] = {"compile": crf.warm_up()}
     clock = time.perf_counter()
-    groups = sorted({(point.max_length, point.aligned) for point in points})
-    mined = {
-        group: _mined(job, [point for point in points if (point.max_length, point.aligned) == group], max(sizes))
-        for group in groups
-    }
+    mined: dict[tuple[int, bool], Candidates] = {}
+    for (length, aligned), group in itertools.groupby(sorted(points, key=_source), key=_source):
+        mined[length, aligned] = _mined(job, [*group], max(sizes))
     seconds["candidates"] = time.perf_counter() - clock
     done = itertools.count(1)
     steps = len(points) * len(sizes)
 
-    def run(point: Point, pool: ThreadPoolExecutor) -> dict[tuple[str, int], Learnt]:
+    def train(point: Point, pool: ThreadPoolExecutor) -> dict[tuple[str, int], Learnt]:
         """The point at every size; sizes of one floor are chosen one out of the other."""
-        found = mined[point.max_length, point.aligned]
-        floors = {size: _floor(point, found, size) for size in sizes}
+        candidates = mined[_source(point)]
+        floors = {size: _floor(point, candidates, size) for size in sizes}
         trained = {}
         for floor in sorted(set(floors.values())):
-            here = Run(job, found, replace(point, min_count=floor), pool, seed=seed)
+            run = Run(job, candidates, replace(point, min_count=floor), pool)
             of_floor = sorted({size for size in sizes if floors[size] == floor}, reverse=True)
-            here.check(of_floor)
+            check_sizes(run, of_floor)
             alive = None
             for size in of_floor:
-                alive, trained[point.name, size] = here.train(size, alive)
+                alive, trained[point.name, size] = run.train(size, alive)
                 if steps > 1:
                     job.on_progress(next(done), steps)
         return trained
@@ -128,15 +340,23 @@ def train_unigrams(
     n = job.threads or os.cpu_count() or 1
     # Some steps of a point are one thread's work, so several points at once keep all of them busy.
     with ThreadPoolExecutor(n) as pool, ThreadPoolExecutor(min(n, len(points))) as runs_of_points:
-        found = list(runs_of_points.map(lambda point: run(point, pool), points))
-    results = {key: trained for part in found for key, trained in part.items()}
-    for trained in results.values():
-        trained.log["seconds"] = {**seconds, **trained.log["seconds"]}
+        parts = list(runs_of_points.map(lambda point: train(point, pool), points))
+    results = {key: learnt for part in parts for key, learnt in part.items()}
+    for learnt in results.values():
+        learnt.log["seconds"] = {**seconds, **learnt.log["seconds"]}
     return results
 
 
+FLOORS = (7, 5, 3, 2)
+"""Smaller values of `min_count`, tried in turn where it leaves too few candidates."""
+
+
+def _source(point: Point) -> tuple[int, bool]:
+    """Points with the same have the same candidates."""
+    return point.max_length, point.aligned
+
+
 def _floors(highest: int) -> list[int]:
-    """How often a candidate must stand: as the point says, and less where that leaves fewer candidates than it asks for."""
     return [highest, *(floor for floor in FLOORS if floor < highest)]
 
 
@@ -153,272 +373,32 @@ def _mined(job: Job, points: Sequence[Point], size: int) -> Candidates:
             superwords=None if job.runs is None else job.superwords,
             price=job.options.price,
         )
-        found = mine(job.text, policy, job.letters(), job.run_documents)
-        if len(found.pieces) - found.n_chars >= wanted:
+        candidates = mine(job.text, policy, job.letters(), job.run_documents)
+        if len(candidates.pieces) - candidates.n_chars >= wanted:
             break
-    return found
+    return candidates
 
 
-def _floor(point: Point, found: Candidates, size: int) -> int:
+def _floor(point: Point, candidates: Candidates, size: int) -> int:
     """The highest floor that leaves the point enough candidates, or the lowest that was looked for."""
-    n = found.n[found.n_chars :]
+    n = candidates.n[candidates.n_chars :]
     enough = (floor for floor in _floors(point.min_count) if (n >= floor).sum() >= point.per_id * size)
     lowest = max(2, int(n.min(initial=2))) if point.per_id else point.min_count
     return next(enough, min(lowest, point.min_count))
 
 
-# ── One point on its way ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, eq=False)
-class _Fitted:
-    """Pieces, the factor of `nu` that they were chosen under, the scores that came of it, and what the decoder does."""
-
-    alive: NDArray[np.bool_]
-    times: dict[str, float]
-    lattice: Lattice
-    score: NDArray[np.float64]
-    vocab: Vocab
-    cut: NDArray[np.bool_]
-    uses: NDArray[np.int64]
-
-
-class Run:
-    """One point on its way: which candidates it may use, what they cost, and what became of them."""
-
-    def __init__(self, job: Job, candidates: Candidates, point: Point, pool: ThreadPoolExecutor, *, seed: int) -> None:
-        self.counts = counts = job.text
-        self.candidates, self.point, self.pool, self.seed = candidates, point, pool, seed
-        self.specials = tuple(job.specials)
-        self.eojeols = job.counts.total if job.eojeols is None else job.eojeols
-        self.share, self.reserve = job.superwords.share, job.options.reserve_script
-        self.frequency = eojeol_counts(counts)
-        self.allowed = candidates.n >= point.min_count
-        self.allowed[: candidates.n_chars] = True
-        self.lattice = candidates.lattice.only(self.allowed)
-        self.fixed = np.zeros(len(candidates.pieces), dtype=bool)
-        self.fixed[: candidates.n_chars] = True
-        self.price = point.lam * candidates.tokens * candidates.worth
-        self.boundaries = Boundaries(counts, candidates.lattice.node)
-        self.rounds: list[Round] = []
-
-    def check(self, sizes: list[int]) -> None:
-        """Refuse sizes that these candidates cannot have."""
-        found = self.candidates
-        beside = 256 + len(self.specials)
-        n_required = int(found.required.sum())
-        longer = self.allowed[found.n_chars :]
-        across = int((longer & found.superword[found.n_chars :]).sum())
-        inside = beside + n_required + int(longer.sum()) - across
-        largest = inside + across
-        while largest > inside and largest > inside + int((largest - beside) * self.share):
-            largest -= 1  # of a smaller vocabulary fewer pieces may cross spaces
-        # A smaller size may ask for fewer characters, and then has fewer candidates: the way between is safe.
-        hint = f"--vocab-size {(beside + n_required + largest) // 2}, or more text"
-        for size in sizes:
-            check_size(size, beside + n_required, largest, "candidates", hint)
-
-    def train(self, size: int, alive: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.bool_], Learnt]:
-        """Pieces and scores at one size; `alive` are those of a larger size to start from."""
-        clock = time.perf_counter()
-        self.rounds = []
-        alive = self.allowed | self.fixed if alive is None else alive
-        targets = self._targets()
-        times = targets.begin()
-        choice = self._choice(size, targets.factors(times))
-        alive = choice.prune(alive)
-        if targets.wants:
-            times, alive = self._search_pieces(size, alive, targets)
-        else:
-            alive = choice.refine(alive)
-        chosen = time.perf_counter()
-        found = self._search_scores(size, alive, times, targets)
-        found, buried = self._without_dead(size, found)
-        seconds = {"select": chosen - clock, "scores": time.perf_counter() - chosen}
-        log = {
-            "trainer": "unigram",
-            "point": asdict(self.point),
-            "dials": self._outcome(found),
-            "vocab_size": size,
-            "candidates": int(self.allowed.sum()),
-            "required": int(self.candidates.required.sum()),
-            "dead_pieces_replaced": buried,
-            "pieces_by_script": by_script(found.vocab.pieces),
-            "rounds": [asdict(entry) for entry in self.rounds],
-            **describe(self.counts, found.vocab, self.lattice.node, found.cut, self._tokens(found.uses)),
-            "seconds": seconds,
-        }
-        return found.alive, Learnt(found.vocab, log)
-
-    # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _targets(self, before: Targets | None = None) -> Targets:
-        point = self.point
-        wants: Mapping[Any, float] = point.keep or {} if point.tokens is None else {"tokens": point.tokens}
-        return Targets(wants, near=NEAR, at_least=point.at_least, before=before)
-
-    def _values(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> dict[str, float]:
-        """What these segmentations make of each target."""
-        if self.point.tokens is not None:
-            return {"tokens": self._tokens(uses) / max(self.eojeols, 1e-9)}
-        return {name: self.boundaries.kept(cut, name) for name in self.point.keep or ()}
-
-    def _choice(self, size: int, factors: Mapping[str, float]) -> Choice:
-        """The selection for a size, with `nu` so many times what the point says."""
-        found = self.candidates
-        pieces = size - 256 - len(self.specials)
-        # Characters without a piece are in the lattice as bytes; they take no place.
-        return Choice(
-            pieces + found.n_chars - int(found.required.sum()),
-            self.lattice,
-            node_costs(self.counts, self.lattice, self.point.weights(factors), self.frequency),
-            self.price,
-            self.fixed,
-            (found.superword, int(pieces * self.share)) if found.superword.any() else None,
-            self.pool,
-            self.rounds,
-            floors_of(found, self.reserve, pieces),
-        )
-
-    def _tokens(self, uses: NDArray[np.int64]) -> float:
-        return float((uses * self.candidates.tokens).sum())
-
-    def _outcome(self, found: _Fitted) -> dict[str, Any]:
-        """The weights that were found, their boundaries, and whether the targets are met."""
-        point, targets = self.point, self._targets()
-        outcome: dict[str, Any] = {
-            "lam": point.lam,
-            "mu": point.mu,
-            "nu": {kind: round(price * found.times.get(kind, 1.0), 6) for kind, price in priced(point.nu).items()},
-            "rarity": point.rarity,
-            **{name: self.boundaries.kept(found.cut, name) for name in GROUPS},
-            "f1": self.boundaries.f1(found.cut),
-            "tokens_per_eojeol": self._tokens(found.uses) / max(self.eojeols, 1e-9),
-        }
-        if targets.wants:
-            values = self._values(found.cut, found.uses)
-            worst = targets.worst(values)
-            outcome |= {"target": worst, "asked": targets.wants[worst], "met": targets.missed(values) <= FAR}
-        return outcome
-
-    def _search_pieces(
-        self, size: int, alive: NDArray[np.bool_], targets: Targets
-    ) -> tuple[dict[str, float], NDArray[np.bool_]]:
-        """The factors of `nu` with which the cheapest segmentations meet the targets, and the pieces under them."""
-        coming: dict[str, float] | None = targets.begin()
-        for _ in range(TRIALS):
-            if coming is None:
-                break
-            times = coming
-            choice = self._choice(size, targets.factors(times))
-            _, alive = choice.swap(alive, SWAP)
-            cut, uses = cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool)
-            coming = targets.after(times, self._values(cut, uses))
-        return times, self._choice(size, targets.factors(times)).refine(alive)
-
-    def _search_scores(self, size: int, alive: NDArray[np.bool_], times: dict[str, float], targets: Targets) -> _Fitted:
-        """Scores with which the decoder meets the targets, or comes nearest to them."""
-        targets = self._targets(before=targets)
-        best: tuple[float, _Fitted] | None = None
-        coming: dict[str, float] | None = times
-        found: _Fitted | None = None
-        for trial in range(MORE_TRIALS if targets.wants else 1):
-            if coming is None:
-                break
-            times = coming
-            factors = targets.factors(times)
-            choice = self._choice(size, factors)
-            alive = choice.swap(alive, SWAP)[1] if trial else alive
-            found = self._fit(choice, alive, factors, found)
-            values = self._values(found.cut, found.uses)
-            missed = targets.missed(values, times)
-            if best is None or missed < best[0]:
-                best = missed, found
-            coming = targets.after(times, values) if targets.wants else None
-        assert best is not None, "there is at least one trial"
-        return best[1]
-
-    def _fit(
-        self, choice: Choice, alive: NDArray[np.bool_], times: dict[str, float], before: _Fitted | None = None
-    ) -> _Fitted:
-        """Scores of these pieces; quicker where scores of nearly the same pieces are there."""
-        lattice = self.lattice.only(alive)
-        _, uses = cheapest(lattice, choice.costs, self.price, self.pool)
-        start = np.log(np.maximum(uses, 0.5) / max(uses.sum(), 1.0))
-        score = crf.fit(
-            lattice,
-            node_costs(self.counts, lattice, self.point.sharpened(times), self.frequency),
-            self.point.sharp * self.candidates.tokens,
-            start,
-            damping=self.counts.stands * self.counts.own**self.point.damping,
-            epochs=self.point.epochs if before is None else min(RETRAIN, self.point.epochs),
-            resume=None if before is None else np.where(before.alive, before.score, start),
-            seed=self.seed,
-        )
-        return self._decoded(alive, times, lattice, score)
-
-    def _decoded(
-        self, alive: NDArray[np.bool_], times: dict[str, float], lattice: Lattice, score: NDArray[np.float64]
-    ) -> _Fitted:
-        """What the tokenizer will do: with the scores of the vocabulary, which are rounded."""
-        pieces = self.candidates.pieces
-        kept = alive.copy()
-        kept[: self.candidates.n_chars] &= self.candidates.required
-        places = np.flatnonzero(kept).tolist()
-        vocab = Vocab.unigram({pieces[i]: float(score[i]) for i in places}, specials=self.specials)
-        table = dict(zip(vocab.pieces, vocab.scores, strict=True))
-        rounded = self.candidates.tokens * vocab.byte_score  # of characters without a piece, which stand alone
-        rounded[places] = [table[pieces[i]] for i in places]
-        return _Fitted(alive, times, lattice, score, vocab, *decode(lattice, rounded))
-
-    def _without_dead(self, size: int, found: _Fitted) -> tuple[_Fitted, int]:
-        """The same without pieces that no word uses, the next best in their places; and how many there were.
-
-        Training the scores again would only make other pieces dead, so those of the others stay. A free place goes to what
-        saves most where it takes the place of the tokens that stand there now, and swallows no boundary, for those that are
-        kept are as many as they should be; where nothing saves anything, to what swallows least, which are rare words. Dead
-        pieces stay where nothing else could be used, and then for the text that they spell at least: such a piece is often
-        a frequent one (었습니다), which swallows its boundary in every word.
-        """
-        choice = self._choice(size, {kind: factor * PROHIBITIVE for kind, factor in found.times.items()})
-        dead = np.zeros_like(self.fixed)
-        while (here := found.alive & ~self.fixed & (found.uses == 0)).any():
-            dead |= here
-            alive = choice.refill(found.alive & ~here, dead, found.cut)
-            new = alive & ~found.alive
-            found = self._raised(found, alive, new if new.any() else here)
-            if not new.any():
-                return found, int((dead & ~alive).sum())
-        return found, int(dead.sum())
-
-    def _raised(self, found: _Fitted, alive: NDArray[np.bool_], which: NDArray[np.bool_]) -> _Fitted:
-        """Other pieces with the old scores, those of `which` high enough that their own text is spelled with them."""
-        score = np.where(found.alive, found.score, np.log(0.5 / max(found.uses.sum(), 1.0)))
-        plain = self._decoded(alive, found.times, self.lattice.only(alive), score)
-        pieces = self.candidates.pieces
-        names = {i: pieces[i] for i in np.flatnonzero(which & ~self.fixed).tolist()}
-        raised = spelling_themselves(plain.vocab, names.values())
-        for i, piece in names.items():
-            score[i] = raised[piece]
-        return self._decoded(alive, found.times, plain.lattice, score)
-
-
-def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]:
-    """Scores with which these pieces of a vocabulary are used for their own text at least; the others keep theirs.
-
-    Short pieces come first, so that one pass is enough; of equal sums the decoder takes the longest last piece.
-
-    Examples
-    --------
-    >>> spelling_themselves(Vocab.unigram({"가": -1.0, "나": -1.0, "가나": -3.0}), ["가나"])["가나"]
-    -2.0
-    """
-    scores = dict(zip(vocab.pieces, vocab.scores, strict=True))
-    for piece in sorted(pieces, key=len):
-        best = [0.0]
-        for end in range(1, len(piece) + 1):
-            starts = (start for start in range(end) if end - start < len(piece))
-            sums = (best[start] + scores[piece[start:end]] for start in starts if piece[start:end] in scores)
-            best.append(max(sums, default=-math.inf))
-        scores[piece] = max(scores[piece], best[-1])
-    return scores
+def check_sizes(run: Run, sizes: Sequence[int]) -> None:
+    """Refuse sizes that the candidates of a run cannot have."""
+    candidates, share = run.candidates, run.job.superwords.share
+    beside = 256 + len(run.job.specials)
+    n_required = int(candidates.required.sum())
+    longer = run.allowed[candidates.n_chars :]
+    across = int((longer & candidates.superword[candidates.n_chars :]).sum())
+    inside = beside + n_required + int(longer.sum()) - across
+    largest = inside + across
+    while largest > inside and largest > inside + int((largest - beside) * share):
+        largest -= 1  # of a smaller vocabulary fewer pieces may cross spaces
+    # A smaller size may ask for fewer characters, and then has fewer candidates: the way between is safe.
+    hint = f"--vocab-size {(beside + n_required + largest) // 2}, or more text"
+    for size in sizes:
+        check_size(size, beside + n_required, largest, "candidates", hint)

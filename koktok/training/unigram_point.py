@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from koktok.errors import UsageError
 from koktok.recipe import Group
 from koktok.training import scores as crf
-from koktok.training.lattice import TRUST, CostWeights
+from koktok.training.lattice import CostWeights, nu_by_kind
 
 
 @dataclass(frozen=True)
@@ -37,20 +36,15 @@ class Point:
     damping: float = 0.5
     epochs: int = crf.EPOCHS
 
-    def __post_init__(self) -> None:
-        if self.tokens is not None and self.keep is not None:
-            raise UsageError("one target is possible at a time", hint="--keep 0.8, or --tokens-per-eojeol 1.8")
-        if self.keep is not None and (not self.keep or set(self.keep) - set(GROUPS)):
-            raise UsageError(f"expected shares of {' or '.join(GROUPS)}, got {dict(self.keep)}", hint="--keep josa=0.9")
-        for share in (self.keep or {}).values():
-            if not 0 < share <= 1:
-                raise UsageError(
-                    f"expected a share of the boundaries over 0 and at most 1, got {share}", hint="--keep 0.8"
-                )
-        if self.tokens is not None and not self.tokens > 0:
-            raise UsageError(
-                f"expected more than 0 tokens for each eojeol, got {self.tokens}", hint="--tokens-per-eojeol 1.8"
-            )
+    @property
+    def wants(self) -> Mapping[Any, float]:
+        """The figures that are asked for."""
+        return self.keep or {} if self.tokens is None else {"tokens_per_eojeol": self.tokens}
+
+    @staticmethod
+    def shown(target: str) -> str:
+        """The name of a target in a log."""
+        return "tokens" if target == "tokens_per_eojeol" else target
 
     def with_target(self, *, keep: float | Mapping[Group, float] | None = None, tokens: float | None = None) -> Point:
         """The same with another target, or with none, in place of its own.
@@ -66,7 +60,7 @@ class Point:
 
     def weights(self, times: Mapping[str, float] | None = None) -> CostWeights:
         """The costs, with `nu` so many times what stands here, by kind of boundary."""
-        nu = {kind: price * (times or {}).get(kind, 1.0) for kind, price in priced(self.nu).items()}
+        nu = {kind: price * (times or {}).get(kind, 1.0) for kind, price in nu_by_kind(self.nu).items()}
         return CostWeights.of(self.lam, self.mu, nu, self.rarity)
 
     def sharpened(self, times: Mapping[str, float] | None = None) -> CostWeights:
@@ -74,11 +68,6 @@ class Point:
         weights = self.weights(times)
         more = self.sharp / weights.lam
         return CostWeights(weights.lam * more, weights.mu * more, tuple(nu * more for nu in weights.nu), weights.rarity)
-
-
-def priced(nu: float | Mapping[str, float]) -> dict[str, float]:
-    """What a swallowed boundary of each kind costs."""
-    return dict(nu) if isinstance(nu, Mapping) else {kind: round(nu * trust, 9) for kind, trust in TRUST.items()}
 
 
 GROUPS: Final[dict[Group, tuple[str, ...]]] = {
@@ -153,12 +142,6 @@ def chosen(
     **values: Any,
 ) -> Point:
     """The setting of a preset with other values; a target, or `nu`, takes the place of the preset's own target."""
-    if preset not in PRESETS:
-        raise UsageError(f"the preset `{preset}` is not known", hint=f"--preset {' | '.join(PRESETS)}")
-    if nu is not None and (keep is not None or tokens is not None):
-        raise UsageError(
-            "expected a target or `nu`, got both: a target finds `nu` by itself", hint="leave one of them out"
-        )
     point = PRESETS[preset]
     if (keep, tokens, nu) != (None, None, None):
         point = point.with_target(keep=keep, tokens=tokens)

@@ -1,8 +1,7 @@
-"""`verify`: proof that a saved folder is lossless, and equal in every format; on any text, by the user's own command.
+"""`verify`: check that a saved folder is lossless and gives the same ids in every format, on any text.
 
-Whatever the tests of this repository prove of small folders is proven again of the folder at hand:
-`probes` (what breaks tokenizers), `formats` (every format in the library that runs it), `loss`, `checks` and `folders` (what
-is checked), `others` (a folder that koktok did not train), `finding` (what was found).
+`probes` has difficult lines, `formats` opens every format in its library, `loss`, `checks` and `folders` have the checks,
+`extension` and `others` those of folders that koktok extended or did not train, `finding` their results.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from koktok.verification.probes import tricky_lines
 __all__ = ["SAMPLE", "CheckResult", "Loss", "Verification", "verify"]
 
 SAMPLE = 20_000
-"""Lines that the slow checks look at, spread evenly over the text."""
+"""Lines for the slow checks, evenly spread over the text."""
 
 BATCH = 500
 
@@ -55,37 +54,36 @@ def verify(
     strings: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Verification:
-    """Check everything about a folder.
+    """Check a folder.
 
     Parameters
     ----------
     folder : str or Path
-        A saved tokenizer; an extension or pruned vocabulary (`koktok extend`), then `exports` are bases that it must extend; or
-        any folder with a tokenizer.json, of which the ids of the file are compared with those of transformers' `AutoTokenizer`.
+        A saved tokenizer; an extension or pruned vocabulary of `koktok extend`, whose bases are then the `exports`; or any
+        folder with a tokenizer.json, whose ids are compared with those of transformers' `AutoTokenizer`.
     lines : iterable of str
-        The user's text; `TRICKY` lines of our own are always checked besides. Each distinct line is looked at once.
+        The user's text; difficult lines are always checked, too. Each distinct line is checked once.
     exports : iterable of str or Path
         Exports, folders or files, that must be the same tokenizer.
     sample : int
-        How many lines the slow checks look at: transformers, offsets, batches, streams.
+        Number of lines for the slow checks: transformers, offsets, batches, streams.
     strings : int, optional
-        How many random strings an extension is looked at with besides, 10,000 by default; of a byte-level base as many random
-        byte strings, too.
+        Number of random strings for an extension, 10,000 by default; for a byte-level base also of random byte strings.
     on_progress : callable, optional
-        Called with a stage, lines done and their total.
+        Called with the stage, the number of lines done and their total.
 
     Returns
     -------
     Verification
-        `report.passed` is the verdict. A folder that cannot be loaded is a finding, no error.
+        `passed` is the verdict. A folder that cannot be loaded is a failed check, not an error.
 
     Raises
     ------
     UsageError
-        When the folder holds an imported tokenizer without a tokenizer.json, no export lies at a place, `strings` came for a
-        folder that is no extension, or `exports` for one that koktok did not train.
+        When the folder holds an imported tokenizer without a tokenizer.json, there is no export at a path, or `strings` or
+        `exports` do not apply to this kind of folder.
     MissingExtraError
-        When the folder is of others and transformers is not installed.
+        When transformers is required and not installed.
 
     Examples
     --------
@@ -119,7 +117,7 @@ def verify(
         return Verification(str(place), findings=(loads(error.message),))
     if not isinstance(tokenizer, TrainedTokenizer):
         raise UsageError(
-            f"`{place}` holds an imported tokenizer, which another library runs; there is nothing of koktok's to prove",
+            f"expected a folder that koktok trained or one with a tokenizer.json, got an imported tokenizer in `{place}`",
             hint="koktok diff A B --text TEXT, or koktok report",
         )
     texts = list(dict.fromkeys(lines))
@@ -162,7 +160,7 @@ class _Checks:
         self._others = [*offsets, Lists(tokenizer), Bulk(tokenizer), Streams(tokenizer)]
 
     def look(self, lines: list[str], chosen: list[int], pool: ThreadPoolExecutor, *, of_user: bool) -> None:
-        """Look at some lines with every check, with the slow ones at those chosen; libraries encode on other cores."""
+        """Run every check on some lines, the slow ones on the chosen lines; libraries encode on other cores."""
         tokenizer = self._tokenizer
         normal = [tokenizer.normalize(line) for line in lines]
         running = []
@@ -179,7 +177,7 @@ class _Checks:
             other.look(sampled if other.slow else batch)
 
     def results(self) -> Iterator[CheckResult]:
-        """What was found, and the checks that need no text."""
+        """The results, with those of the checks without text."""
         tokenizer, folder = self._tokenizer, self._folder
         yield from self.round_trip.results()
         yield from self._unopened

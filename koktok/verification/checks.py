@@ -1,7 +1,7 @@
-"""The checks that look at text, a class each; every one can fail, and none knows of another.
+"""The checks of lines of text, independent classes.
 
-The text goes by once, some hundred lines at a time, encoded once by the public `encode`, while the
-other libraries encode the same lines on the other cores.
+The text is read once, some hundred lines at a time, and encoded once by the public `encode`, while the other libraries encode
+the same lines on other cores.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 EXACT = SCORE_STEP * (1 << 24)
-"""To here numbers of 32 bits hold every multiple of a score's step, so that sums of scores are not rounded."""
+"""Up to here floats of 32 bits hold every multiple of a score's step, so that sums of scores are not rounded."""
 
 FEW = 2_000
-"""Lines for what takes milliseconds a line: decomposed text, and jamo in Hugging Face's decoder."""
+"""Lines for checks that take milliseconds a line: decomposed text, and jamo in Hugging Face's decoder."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some lines, their normal forms, what `encode` makes of them, and what `decode` makes of that."""
+    """Some lines, their normal forms, their encodings, and the decoded text of these."""
 
     lines: list[str]
     normal: list[str]
@@ -48,18 +48,13 @@ class Batch:
     of_user: bool = True
 
     def only(self, chosen: Sequence[int]) -> Batch:
-        """The lines of these numbers alone."""
-        return replace(
-            self,
-            lines=[self.lines[i] for i in chosen],
-            normal=[self.normal[i] for i in chosen],
-            encodings=[self.encodings[i] for i in chosen],
-            decoded=[self.decoded[i] for i in chosen],
-        )
+        """A batch of the lines with these numbers."""
+        names = ("lines", "normal", "encodings", "decoded")
+        return replace(self, **{name: [getattr(self, name)[i] for i in chosen] for name in names})  # type: ignore[arg-type]
 
 
 class Check:
-    """Looks at batches of lines and counts in its results; a slow one sees a sample of a large text."""
+    """A check of batches of lines, which counts in its results; a slow one gets a sample of a large text."""
 
     slow = True
 
@@ -67,16 +62,16 @@ class Check:
         self._tokenizer, self._results = tokenizer, results
 
     def look(self, batch: Batch) -> None:
-        """Look at some lines."""
+        """Check some lines."""
         raise NotImplementedError
 
     def results(self) -> Iterable[CheckResult]:
-        """What was found."""
+        """The results."""
         return self._results
 
 
 class Format(Check):
-    """Check: a format gives the ids that `encode` gives (law 6), and its decoder the text that `decode` gives."""
+    """Check: a format gives the ids of `encode` (law 6), and its decoder the text of `decode`."""
 
     def __init__(self, tokenizer: TrainedTokenizer, name: str, reader: Reader) -> None:
         super().__init__(tokenizer)
@@ -84,23 +79,23 @@ class Format(Check):
         of = "normal text" if reader.normalized else "raw text"
         self.ids = CheckResult(f"ids: {name}", said=f"the ids of TrainedTokenizer, on {of}")
         self.text = CheckResult(f"decode: {name}", said="the text of TrainedTokenizer.decode")
-        # A decoder of jamo is ten thousand nodes in Hugging Face, and takes milliseconds a line.
+        # A decoder of jamo has ten thousand nodes in Hugging Face, and takes milliseconds a line.
         self._to_decode = FEW if tokenizer.recipe.jamo else sys.maxsize
         self.unread = self._raw = self._raw_differ = self._rounded = 0
 
     def rows(self, lines: list[str], normal: list[str]) -> list[list[int] | None]:
-        """Ids of the lines as the format gives them; None where it cannot read one."""
-        given = normal if self.reader.normalized else lines
+        """Ids of the lines in the format; None for a line that it cannot read."""
+        texts = normal if self.reader.normalized else lines
         prefix = self._tokenizer.prefix
-        reads = [self.reader.reads(text, prefix=prefix) for text in given]
+        reads = [self.reader.reads(text, prefix=prefix) for text in texts]
         if self.reader.normalized and prefix == "first":
             # There is no space before a raw line whose first character is dropped; most lines are normal already.
             align = self._tokenizer.normalizer.align
             kept = (a == b or next(iter(align(a).starts), 0) == 0 for a, b in zip(lines, normal, strict=True))
             reads = [can and first for can, first in zip(reads, kept, strict=True)]
-        read = self.reader.with_space([text for text, can in zip(given, reads, strict=True) if can], prefix=prefix)
-        found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
-        return [next(found) if can else None for can in reads]
+        readable = self.reader.with_space([text for text, can in zip(texts, reads, strict=True) if can], prefix=prefix)
+        ids = iter(self.reader.encode(readable) if readable else ())  # transformers fails on an empty list
+        return [next(ids) if can else None for can in reads]
 
     def compare(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
         """Compare ids and texts."""
@@ -117,14 +112,14 @@ class Format(Check):
             compared.append((line, theirs, ours.ids))
         self.ids.add(agreement(compared))
         known = known[: max(0, self._to_decode - self.text.looked)]
-        found = self.reader.decode(known)
-        if found and self._tokenizer.prefix and not self.reader.takes_space:
-            found = [without_prefix(text, self._tokenizer.prefix) for text in found]
-        for ids, expected, text in zip(known, texts, found or (), strict=False):
+        decoded_texts = self.reader.decode(known) or []
+        if self._tokenizer.prefix and not self.reader.takes_space:
+            decoded_texts = [without_prefix(text, self._tokenizer.prefix) for text in decoded_texts]
+        for ids, expected, text in zip(known, texts, decoded_texts, strict=False):
             self.text.record(text == expected, "{}: {} in place of {}", ids, text, expected)
 
     def look(self, batch: Batch) -> None:
-        """Count the lines that a format's own normalizer reads otherwise than ours; no failure, it says so itself."""
+        """Count the lines with other ids by the format's own normalizer; a documented difference, no failure."""
         if not self.reader.own_normalizer:
             return
         pairs = zip(batch.lines, batch.normal, batch.encodings, strict=True)
@@ -136,11 +131,10 @@ class Format(Check):
     def results(self) -> Iterator[CheckResult]:
         """Ids, text, and pieces."""
         notes = (
-            (self.unread, f"lines with what the library cannot read: {self.unread:,}"),
+            (self.unread, f"lines that the library cannot read: {self.unread:,}"),
             (
                 self._rounded,
-                "lines so long that its 32-bit sums of scores are rounded, with other ids for that: "
-                f"{self._rounded:,}; give it shorter lines",
+                f"lines with other ids because its 32-bit sums of scores are rounded: {self._rounded:,}; use shorter lines",
             ),
             (
                 self._raw_differ,
@@ -156,21 +150,21 @@ class Format(Check):
 
 
 def _total(tokenizer: TrainedTokenizer, ids: Sequence[int]) -> float:
-    """The sum of the scores of these ids, 0 where the model has none."""
+    """The sum of the scores of these ids, 0 if the model has no scores."""
     vocab = tokenizer.vocab
     scores, first = vocab.scores, vocab.n_bytes
     return sum(scores[i - first] if i >= first else vocab.byte_score for i in ids) if scores else 0.0
 
 
 class Offsets(Check):
-    """Check: offsets are in order, inside the raw text, cover it, and cover what their pieces spell (law 7).
+    """Check: offsets ascend inside the raw text, cover it, and each covers the text of its piece (law 7).
 
-    A part of the sample is looked at decomposed (NFD), too, where offsets go wrong in other libraries.
+    A part of the sample is checked in NFD, too, where the offsets of other libraries are wrong.
     """
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
-        self.tally = CheckResult("offsets", said="they index the raw text, also where it is decomposed (NFD)")
-        super().__init__(tokenizer, self.tally)
+        self.result = CheckResult("offsets", said="they index the raw text, also where it is decomposed (NFD)")
+        super().__init__(tokenizer, self.result)
         self._decomposed = 0
         kind = tokenizer.vocab.kind
         self._spelled = not tokenizer.recipe.jamo and not kind.endswith("-bytes")
@@ -179,16 +173,16 @@ class Offsets(Check):
         self._trims = tokenizer.style.trim_offsets
 
     def look(self, batch: Batch) -> None:
-        """Look at some lines, and at the first of all in NFD, too."""
+        """Check some lines, the first of all in NFD, too."""
         texts = [*zip(batch.lines, batch.encodings, strict=True)]
         decomposed = _decomposed(batch.lines[: max(0, FEW - self._decomposed)])
         self._decomposed += len(batch.lines)
         for text, encoding in (*texts, *((raw, self._tokenizer.encode(raw)) for raw in decomposed)):
             wrong = self._wrong(text, encoding)
-            self.tally.record(not wrong, "{}: {}", text, wrong)
+            self.result.record(not wrong, "{}: {}", text, wrong)
 
     def _wrong(self, line: str, encoding: Encoding) -> str:
-        """What is wrong, or ''."""
+        """The fault, or ''."""
         spans = encoding.offsets
         if not len(spans) == len(encoding.ids) == len(encoding.pieces):
             return f"{len(encoding.ids)} ids, {len(encoding.pieces)} pieces, {len(spans)} offsets"
@@ -216,38 +210,38 @@ class Offsets(Check):
         return ""
 
     def _lost(self, uncovered: str) -> bool:
-        """Whether text that no token covers should have been covered."""
+        """Whether text without a token should have one."""
         normal = self._tokenizer.normalizer(uncovered)
         return not self._drops and bool(normal.strip(BLANK) if self._trims else normal)
 
 
 def _decomposed(lines: Iterable[str]) -> list[str]:
-    """The lines that NFD changes, in NFD."""
+    """In NFD, the lines that NFD changes."""
     return [raw for line in lines if (raw := unicodedata.normalize("NFD", line)) != line]
 
 
 class OffsetsOfHuggingFace(Check):
-    """Check: on normal text Hugging Face's offsets are ours. On NFD they are not, and the report says how often.
+    """Check: Hugging Face's offsets are ours on normal text; differences in NFD are counted in a note.
 
-    Unknown characters that stand together are one span there for all their bytes, and ours tell them apart: ours lie
-    inside. Trimmed, the white space that a text itself begins with stays there in part, if another goes before it, and
-    nothing is left of a blank token in another place. Behind normalizer nodes that replace jamo (jamo mode, the fold
-    `lone_jamo`) theirs drift: not compared.
+    The bytes of a run of unknown characters share one span there; ours are inside it. With trimmed offsets, white space at
+    the beginning of a text remains in part there if the prefix space is added before it, and the empty span of a blank token
+    may be at another place. Offsets after normalizer nodes that replace jamo (jamo mode, the fold `lone_jamo`) drift there
+    and are not compared.
     """
 
     def __init__(self, tokenizer: TrainedTokenizer, name: str, adapter: HuggingFace) -> None:
-        self.tally = CheckResult(f"offsets: {name}", said="Hugging Face's are ours on normal text")
-        super().__init__(tokenizer, self.tally)
+        self.result = CheckResult(f"offsets: {name}", said="Hugging Face's are ours on normal text")
+        super().__init__(tokenizer, self.result)
         self._adapter, self._seen = adapter, 0
         self._trims = tokenizer.style.trim_offsets
         self._keeps_first = tokenizer.prefix and self._trims
         self._decomposed = self._differ = 0
         if tokenizer.recipe.jamo or tokenizer.recipe.normalize.lone_jamo:
-            self.tally.skip("Hugging Face's offsets drift where its normalizer takes jamo apart; use koktok's")
+            self.result.skip("Hugging Face's offsets drift where its normalizer splits jamo; use koktok's")
 
     def look(self, batch: Batch) -> None:
-        """Look at the normal texts, and count the NFD lines where Hugging Face's offsets are others than ours."""
-        if self.tally.skipped:
+        """Check the normal texts, and count the NFD lines with different offsets."""
+        if self.result.skipped:
             return
         n_bytes = self._tokenizer.vocab.n_bytes
         for text, theirs in zip(batch.normal, self._adapter.offsets(batch.normal), strict=True):
@@ -258,7 +252,7 @@ class OffsetsOfHuggingFace(Check):
                 or (self._trims and a == b and c == d)
                 for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs, strict=True)
             )
-            self.tally.record(same, "{}: {} in place of {}", text, theirs, ours.offsets)
+            self.result.record(same, "{}: {} in place of {}", text, theirs, ours.offsets)
         raw = _decomposed(batch.lines[: max(0, FEW - self._seen)])
         self._seen += len(batch.lines)
         for text, theirs in zip(raw, self._adapter.offsets(raw), strict=True):
@@ -268,24 +262,24 @@ class OffsetsOfHuggingFace(Check):
                 span != span_ for i, span, span_ in zip(ours.ids, ours.offsets, theirs, strict=True) if i >= n_bytes
             )
         if self._differ:
-            self.tally.note = (
+            self.result.note = (
                 f"Hugging Face's offsets are wrong on {self._differ:,} of {self._decomposed:,} decomposed (NFD) lines; "
                 "use koktok's there"
             )
 
 
 class Lists(Check):
-    """Check: `encode_batch` gives what `encode` gives, text by text."""
+    """Check: `encode_batch` gives the encodings of `encode`."""
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
-        self.tally = CheckResult("batch", said="encode_batch gives what encode gives")
-        super().__init__(tokenizer, self.tally)
+        self.result = CheckResult("batch", said="encode_batch gives what encode gives")
+        super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:
-        """Look at lists of encodings."""
+        """Check some lines."""
         encodings = self._tokenizer.encode_batch(batch.lines)
         for line, one, many in zip(batch.lines, batch.encodings, encodings, strict=True):
-            self.tally.record(one == many, "{}: {} in place of {}", line, many.ids, one.ids)
+            self.result.record(one == many, "{}: {} in place of {}", line, many.ids, one.ids)
 
 
 class Bulk(Check):
@@ -294,62 +288,62 @@ class Bulk(Check):
     slow = False
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
-        self.tally = CheckResult("bulk", said="encode_ids and decode_ids give what encode and decode give")
-        super().__init__(tokenizer, self.tally)
+        self.result = CheckResult("bulk", said="encode_ids and decode_ids give what encode and decode give")
+        super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:
         """Look at flat arrays of ids."""
         tokens = self._tokenizer.encode_ids(batch.lines)
         rows = zip(batch.lines, tokens, batch.encodings, strict=True)
-        self.tally.add(agreement((line, many.tolist(), one.ids) for line, many, one in rows))
+        self.result.add(agreement((line, many.tolist(), one.ids) for line, many, one in rows))
         for expected, text in zip(batch.decoded, self._tokenizer.decode_ids(tokens), strict=True):
-            self.tally.record(text == expected, "{} in place of {}", text, expected)
+            self.result.record(text == expected, "{} in place of {}", text, expected)
 
 
 class Streams(Check):
-    """Check: ids pushed one by one give what `decode` gives."""
+    """Check: ids pushed one by one give the text of `decode`."""
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self._stream = tokenizer.stream()
-        self.tally = CheckResult("stream", said="ids pushed one by one give what decode gives")
-        super().__init__(tokenizer, self.tally)
+        self.result = CheckResult("stream", said="ids pushed one by one give what decode gives")
+        super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:
-        """Look at some lines."""
+        """Check some lines."""
         for line, encoding, expected in zip(batch.lines, batch.encodings, batch.decoded, strict=True):
             text = "".join([*map(self._stream.push, encoding.ids), self._stream.finish()])
-            self.tally.record(text == expected, "{}: {} in place of {}", line, text, expected)
+            self.result.record(text == expected, "{}: {} in place of {}", line, text, expected)
 
 
 def pieces_of(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckResult:
-    """Check: a format has the same piece at every id, no more and no fewer."""
-    tally = CheckResult(f"pieces: {name}", said="the same piece at every id")
+    """Check: a format has the same piece at every id."""
+    result = CheckResult(f"pieces: {name}", said="the same piece at every id")
     ours, theirs = dict(enumerate(tokenizer.vocab.tokens)), dict(reader.pieces())
     for i in sorted(ours.keys() | theirs.keys()):
-        tally.record(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
-    return tally
+        result.record(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
+    return result
 
 
 def pieces_of_gguf(tokenizer: TrainedTokenizer, name: str, file: Path) -> CheckResult:
     """Check: a GGUF holds the table that koktok writes: tokens, scores, types, roles and normalizer.
 
-    llama.cpp itself is no Python library, so no ids are compared here; what it does otherwise is the note.
+    llama.cpp is no Python library, so no ids are compared; the note lists its differences.
     """
     from koktok.formats import gguf
 
-    tally = CheckResult(f"pieces: {name}", said="the table that koktok writes; no ids, llama.cpp runs outside Python")
+    result = CheckResult(f"pieces: {name}", said="the table that koktok writes; no ids, llama.cpp runs outside Python")
     try:
         theirs = gguf.read(file)
         ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
     except MissingExtraError as error:
-        return tally.skip(str(error).replace("\nhint", ""))
+        return result.skip(str(error).replace("\nhint", ""))
     except ArtifactError as error:
-        tally.record(False, "{}", error.message)
-        return tally
-    tally.note = " ".join(gguf.notes(theirs, tokenizer.normalizer))
+        result.record(False, "{}", error.message)
+        return result
+    result.note = " ".join(gguf.notes(theirs, tokenizer.normalizer))
     rows = (list(zip(table.tokens, table.scores, table.types, strict=False)) for table in (ours, theirs))
     for i, (expected, found) in enumerate(zip_longest(*rows)):
-        tally.record(expected == found, "id {}: {} in place of {}", i, found, expected)
+        result.record(expected == found, "id {}: {} in place of {}", i, found, expected)
     for what in ("model", "pre", "roles", "merges", "charsmap", "add_space_prefix", "remove_extra_whitespaces"):
-        tally.record(getattr(ours, what) == getattr(theirs, what), "another {}", what)
-    return tally
+        result.record(getattr(ours, what) == getattr(theirs, what), "another {}", what)
+    return result

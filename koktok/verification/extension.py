@@ -1,6 +1,6 @@
-"""The folder of an extension: law 13 from its definition and on text, and the libraries that read it.
+"""The checks of an extension: law 13 from its definition and on text, and the libraries that read it.
 
-The base is made from the folder again: without what extension.json calls new it must have the digest that is noted there.
+The base is restored from the folder: without the new pieces of extension.json it must have the digest that is stored there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from koktok.verification.folders import probe
 from koktok.verification.probes import tricky_lines
 
 RANDOM: Final = 10_000
-"""Random strings that are looked at besides the text, and of a byte-level base as many random byte strings."""
+"""Number of random strings that are checked besides the text, and for a byte-level base of random byte strings."""
 
 _BATCH = 1000
 
@@ -38,7 +38,7 @@ def verify_extension(
     strings: int = RANDOM,
     on_progress: OnProgress | None = None,
 ) -> Verification:
-    """Everything about an extension, on so many random `strings` too; `exports` are bases that it must be an extension of."""
+    """Check an extension, also on a number of random `strings`; `exports` are bases that it must extend."""
     try:
         record = read_extension(folder)
         files = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in (".json", ".model")}
@@ -47,18 +47,18 @@ def verify_extension(
     except (KoktokError, OSError, KeyError, ValueError) as error:
         why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
         return Verification(str(folder), findings=(loads(why),))
-    tallies: dict[str, CheckResult] = {}
-    _see(tallies, laws.proof(base, new, record))
+    results: dict[str, CheckResult] = {}
+    _record(results, laws.proof(base, new, record))
     for export in exports:
-        tally = tallies.setdefault(
+        result = results.setdefault(
             f"base: {export}", CheckResult(f"base: {export}", said="it is the base that was extended")
         )
         try:
-            tally.record(
+            result.record(
                 digest_of(open_base(str(export)).definition) == record.base.sha256, "{} is another", str(export)
             )
         except KoktokError as error:
-            tally.record(False, "{}", error.message)
+            result.record(False, "{}", error.message)
     texts = list(dict.fromkeys(lines))
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
@@ -67,17 +67,17 @@ def verify_extension(
         for name, old, now in _libraries(folder, record)
     ]
     while batch := list(islice(waiting, _BATCH)):
-        _see(tallies, laws.on_text(base, new, batch))
-        for _, tally, old, now in libraries:
+        _record(results, laws.on_text(base, new, batch))
+        for _, result, old, now in libraries:
             rows = zip(batch, base.encode(batch), old(batch), strict=True)
-            tally.add(agree(now, new.encode, [line for line, ours, theirs in rows if ours == theirs]))
+            result.add(agree(now, new.encode, [line for line, ours, theirs in rows if ours == theirs]))
         done += len(batch)
         if on_progress is not None:
             on_progress("verify", done, total)
     if base.kind == "bytes":
-        _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
-    every = [*tallies.values(), probe(folder, new.encode), *(tally for _, tally, _, _ in libraries)]
-    findings = [_allow_longer(tally, base) for tally in every]
+        _record(results, laws.on_bytes(base, new, _random_bytes(strings)))
+    every = [*results.values(), probe(folder, new.encode), *(result for _, result, _, _ in libraries)]
+    findings = [_allow_longer(result, base) for result in every]
     shown = f"{record.base.name} (sha256 {record.base.sha256[:16]}) with {len(record.pieces):,} new pieces"
     return Verification(
         str(folder),
@@ -89,7 +89,7 @@ def verify_extension(
 
 
 def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str | Path] = ()) -> Verification:
-    """A vocabulary without some pieces: text has the pieces of the base, which `exports` names, in every library."""
+    """Check a pruned vocabulary: text has the pieces of its base, one of `exports`."""
     texts = list(dict.fromkeys(lines))
     try:
         record, table = read_pruned(folder)
@@ -115,20 +115,20 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
 
 
-def _see(tallies: dict[str, CheckResult], said: Iterable[laws.Claim]) -> None:
-    for one in said:
-        tallies.setdefault(one.law, CheckResult(one.law)).record(one.holds, "{}", one.wrong)
+def _record(results: dict[str, CheckResult], claims: Iterable[laws.Claim]) -> None:
+    for claim in claims:
+        results.setdefault(claim.law, CheckResult(claim.law)).record(claim.holds, "{}", claim.wrong)
 
 
 def _allow_longer(result: CheckResult, base: Base) -> CheckResult:
-    """Turn longer lines of a Unigram, which promises nothing about lengths, into a note."""
+    """Turn longer lines of a Unigram, for which lengths are no law, into a note."""
     if base.kind == "unigram" and result.check == laws.LONGER and result.wrong:
         result.outcome, result.note = "pass", f"{result.wrong:,} lines are longer; for a Unigram that is no law"
     return result
 
 
 def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids, Ids]]:
-    """Libraries besides Hugging Face's, before the extension and after it."""
+    """The libraries besides Hugging Face's, with the vocabulary before and after the extension."""
     added = {piece.id for piece in record.pieces}
     if (folder / SPEC).is_file():
         try:
@@ -155,7 +155,7 @@ def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids
 
 
 def _random_strings(n: int) -> Iterator[str]:
-    """Strings of any characters without Hangul, the same every time."""
+    """Random strings without Hangul, the same every time."""
     chance = random.Random(13)
     blocks = [
         (0x20, 0x7F),
@@ -176,7 +176,7 @@ def _random_strings(n: int) -> Iterator[str]:
 
 
 def _random_bytes(n: int) -> Iterator[bytes]:
-    """Byte strings, the same every time: half of them of any bytes, half of such as begin or continue characters."""
+    """Random byte strings, the same every time: half of any bytes, half of those that begin or continue characters."""
     chance = random.Random(14)
     some = bytes(range(0x80, 0x100))
     for k in range(n):

@@ -1,16 +1,17 @@
-"""The rows of a report, which checks count in, and the report.
+"""The results of checks, and the report.
 
-A check looks at texts one by one, says of each whether it is as it must be, and keeps a few that
-are not; a check that cannot run says why, and is no failure.
+A check counts texts and wrong texts, and keeps a few examples of these; a check that cannot run has a reason, and is no
+failure.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from koktok.tokenizer.agree import EXAMPLES, Agreement, parting
+from koktok.tokenizer.agree import EXAMPLES, Agreement
 
 LONGEST = 80
 
@@ -19,7 +20,7 @@ Outcome = Literal["pass", "fail", "not run"]
 
 @dataclass
 class CheckResult:
-    """A row of the report, which counts while a check runs.
+    """A row of the report; it counts while a check runs.
 
     Examples
     --------
@@ -39,7 +40,7 @@ class CheckResult:
     examples: list[str] = field(default_factory=list)
 
     def record(self, good: bool, wrong: str, *values: Any) -> None:  # noqa: FBT001
-        """Count one text; where it is bad, `wrong` with the values in its braces is the example."""
+        """Count one text; `wrong`, formatted with the values, is the example of a bad one."""
         self.looked += 1
         if not good:
             self._fail(1)
@@ -51,7 +52,7 @@ class CheckResult:
         self.looked += agreement.checked
         self._fail(agreement.differing)
         for line, a, b in agreement.examples[: EXAMPLES - len(self.examples)]:
-            at = parting(a, b)
+            at = _first_difference(a or (), b or ())
             words = "{}: from token {} on {} in place of {}" if at else "{}: {} in place of {}"
             values = (line, at, a[at:], b[at:]) if at and a and b else (line, a, b)
             self.examples.append(words.format(*map(shown, values)))
@@ -61,7 +62,7 @@ class CheckResult:
         self.outcome = "fail" if self.wrong else self.outcome
 
     def skip(self, why: str) -> CheckResult:
-        """Count nothing: the check cannot run."""
+        """Mark the check as one that cannot run."""
         self.outcome, self.said = "not run", why
         return self
 
@@ -71,8 +72,12 @@ class CheckResult:
         return self.outcome == "not run"
 
 
+def _first_difference(a: Sequence[int], b: Sequence[int]) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
 def loads(why: str = "") -> CheckResult:
-    """The first row of every report: whether the folder loads, or why not."""
+    """The first row of every report: whether the folder loads."""
     return CheckResult(
         "loads", "fail" if why else "pass", 1, bool(why), "the folder loads", examples=[why] if why else []
     )
@@ -80,7 +85,7 @@ def loads(why: str = "") -> CheckResult:
 
 @dataclass(frozen=True)
 class Loss:
-    """What `decode(encode(x))` changes, by rule and by class of character."""
+    """The changes of `decode(encode(x))` by one rule in one class of characters."""
 
     rule: str
     characters: str
@@ -107,7 +112,7 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """True where no check failed; what could not run is no failure."""
+        """Whether no check failed; a check that cannot run is no failure."""
         return all(finding.outcome != "fail" for finding in self.findings)
 
     def to_json(self) -> str:
@@ -117,7 +122,7 @@ class Verification:
 
 
 def shown(value: Any) -> str:
-    r"""A text or a list of ids, short enough for a line of a report.
+    r"""A text or a list of ids, shortened for a line of a report.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""The checks that look at the folder: special tokens that a text spells, and what saving writes.
+"""The checks of the folder: special tokens that a text spells, and saving.
 
-A copy to compare with. A tokenizer that was loaded is saved, and loaded and saved again; all of it must be
-the same bytes, and what lies in the folder must be what is written now.
+The loaded tokenizer is saved, and loaded and saved again; all files must have the same bytes, and so must the folder's own.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
 
 
 OWN = ("tokenizer.json", "tokenizer.model", "vocab.json")
-"""Files that decide ids or text; others of a folder may be edited by its owner."""
+"""Files that determine ids or text; the owner of a folder may edit the others."""
 
 
 def specials(tokenizer: TrainedTokenizer) -> CheckResult:
-    """Check: text that spells a special token or a byte piece is text, unless the caller allows the token."""
-    tally = CheckResult("special tokens", said="text that spells one is text, unless it is allowed")
+    """Check: text that spells a special token or a byte piece stays text, unless the caller allows the token."""
+    result = CheckResult("special tokens", said="text that spells one is text, unless it is allowed")
     vocab = tokenizer.vocab
     reserved = set(vocab.special_ids.values())
     if not tokenizer.lossless:
@@ -41,36 +40,36 @@ def specials(tokenizer: TrainedTokenizer) -> CheckResult:
         reached = [vocab.tokens[i] for i in ids if i in reserved]
         decoded, normal = tokenizer.decode(ids), tokenizer.normalize(text)
         good = not reached and (decoded == normal or not tokenizer.lossless)
-        tally.record(good, "{} gives {}", text, reached or decoded)
+        result.record(good, "{} gives {}", text, reached or decoded)
     for token, i in vocab.special_ids.items():
         ids = tokenizer.encode(f"가{token}", allowed_special=[token]).ids
-        tally.record(ids[-1:] == [i], "{} is not read where it is allowed", token)
-    return tally
+        result.record(ids[-1:] == [i], "{} is not read where it is allowed", token)
+    return result
 
 
 def specials_of_format(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckResult:
-    """Check: in a format, too, such text is text when asked for, and the token when not."""
-    tally = CheckResult(f"special tokens: {name}", said="text that spells one is text")
+    """Check: a format, too, reads such text as text or as the token, depending on the call."""
+    result = CheckResult(f"special tokens: {name}", said="text that spells one is text")
     texts = [
         text
         for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials))
         if reader.reads(text, prefix=tokenizer.prefix)
     ]
     plain = reader.encode(reader.with_space(texts, prefix=tokenizer.prefix))
-    # A space before each part of a text between special tokens is put by nobody but a format's own normalizer.
+    # Only a format's own normalizer adds a space before the parts of a text between special tokens.
     allowed = None if tokenizer.prefix and not reader.puts_space else reader.encode_specials(texts)
     if allowed is not None:
-        tally.said += " when the call says so, and the token otherwise"
-    tally.add(agreement(zip(texts, plain, (tokenizer.encode(text).ids for text in texts), strict=True)))
+        result.said += " when the call says so, and the token otherwise"
+    result.add(agreement(zip(texts, plain, (tokenizer.encode(text).ids for text in texts), strict=True)))
     if allowed is not None:
         read = (tokenizer.encode(text, allowed_special="all").ids for text in texts)
-        tally.add(agreement(zip((f"{text}, allowed" for text in texts), allowed, read, strict=True)))
-    return tally
+        result.add(agreement(zip((f"{text}, allowed" for text in texts), allowed, read, strict=True)))
+    return result
 
 
 def saving(tokenizer: TrainedTokenizer, folder: Path) -> CheckResult:
-    """Check: saving twice, and loading what was saved and saving it again, gives the same bytes as the folder has."""
-    tally = CheckResult(
+    """Check: saving, saving twice, and loading and saving again give the bytes of the folder."""
+    result = CheckResult(
         "saving", said="saved twice, and loaded and saved again: the same bytes, and those of the folder"
     )
     with tempfile.TemporaryDirectory() as temporary:
@@ -78,54 +77,52 @@ def saving(tokenizer: TrainedTokenizer, folder: Path) -> CheckResult:
         twice = _files(tokenizer.save(Path(temporary, "second")))
         again = _files(type(tokenizer).load(Path(temporary, "first")).save(Path(temporary, "third")))
     for name in sorted(first.keys() | twice.keys() | again.keys()):
-        tally.record(first.get(name) == twice.get(name), "{} is another when it is saved a second time", name)
-        tally.record(first.get(name) == again.get(name), "{} is another when it is loaded and saved again", name)
+        result.record(first.get(name) == twice.get(name), "{} is another when it is saved a second time", name)
+        result.record(first.get(name) == again.get(name), "{} is another when it is loaded and saved again", name)
     made_by = tokenizer.signature.get("koktok")
     if made_by not in (None, version("koktok")):
-        tally.note = f"the folder was written by koktok {made_by}, so its own bytes are not compared"
-        return tally
+        result.note = f"the folder was written by koktok {made_by}, so its own bytes are not compared"
+        return result
     for name in OWN:
         if name in first:
-            there = folder / name
-            found = there.read_bytes() if there.is_file() else b""
-            tally.record(
-                _alike(name, found, first[name]), "{} is not what koktok writes: it was changed, or is missing", name
-            )
-    return tally
+            file = folder / name
+            same = file.is_file() and _alike(name, file.read_bytes(), first[name])
+            result.record(same, "{} differs from the file that koktok writes: it was changed, or is missing", name)
+    return result
 
 
 def probe(folder: Path, encode: Ids) -> CheckResult:
-    """Check: probe.json holds the ids that the folder's tokenizer gives."""
-    tally = CheckResult(PROBE, said="its ids are those of the tokenizer")
+    """Check: probe.json has the ids of the folder's tokenizer."""
+    result = CheckResult(PROBE, said="its ids are those of the tokenizer")
     if not (folder / PROBE).is_file():
-        return tally.skip(f"there is no {PROBE}; save the tokenizer again")
+        return result.skip(f"there is no {PROBE}; save the tokenizer again")
     try:
         lines, rows = read_probe(folder)
     except ArtifactError as error:
-        tally.record(False, "{}", error.message)
-        return tally
-    tally.add(agreement(zip(lines, rows, encode(lines), strict=True)))
-    return tally
+        result.record(False, "{}", error.message)
+        return result
+    result.add(agreement(zip(lines, rows, encode(lines), strict=True)))
+    return result
 
 
 def _files(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
-def _alike(name: str, there: bytes, written: bytes) -> bool:
-    """True for the same bytes, or the same content: other libraries, and other versions of them, lay it out otherwise."""
-    if there == written:
+def _alike(name: str, actual: bytes, expected: bytes) -> bool:
+    """Whether two files have the same content; other libraries, and other versions of them, write other layouts."""
+    if actual == expected:
         return True
     try:
         if name.endswith(".model"):
-            return _without_charsmaps(there) == _without_charsmaps(written)
-        return bool(_decisive(json.loads(there)) == _decisive(json.loads(written)))
+            return _without_charsmaps(actual) == _without_charsmaps(expected)
+        return bool(_decisive(json.loads(actual)) == _decisive(json.loads(expected)))
     except ValueError:
         return False
 
 
 def _without_charsmaps(model: bytes) -> bytes:
-    """A model without its compiled rules: another version of SentencePiece may compile the same rules to other bytes."""
+    """A model without its compiled rules: other versions of SentencePiece compile the same rules to other bytes."""
     try:
         proto = ModelProto(model)
     except ValueError:
@@ -136,7 +133,7 @@ def _without_charsmaps(model: bytes) -> bytes:
 
 
 def _decisive(content: Any) -> Any:
-    """What decides ids and text; padding and truncation are switched by whoever used the folder last."""
+    """The keys that determine ids and text; programs that use the folder may change padding and truncation."""
     if isinstance(content, Mapping):
         return {key: value for key, value in content.items() if key not in ("padding", "truncation", "version")}
     return content

@@ -1,7 +1,7 @@
-"""Every format in a folder, opened by the library that runs it in the world, through the adapters of `koktok.foreign`.
+"""Every format in a folder, opened by its library through the adapters of `koktok.foreign`.
 
-What a check has to know of a format besides (a text it cannot read, no normalizer of its own). Where a
-library is missing there is no reader, but the reason.
+A `Reader` adds the properties that the checks need: texts that it cannot read, whether it normalizes. If a library is missing,
+there is a reason in place of a reader.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Unopened:
-    """A format without a reader: `why`, and whether that is a fault of the file."""
+    """A format without a reader, with the reason, and whether that is a fault of the file."""
 
     why: str
     fault: bool = False
 
 
 class Reader:
-    """A format, opened: the adapter of the library that runs it, and what a check has to know besides."""
+    """An opened format: the adapter of its library, and properties for the checks."""
 
     puts_space = takes_space = True
-    slow = False
-    """True where only a sample of a large text is worth the time."""
+    slow = False  # whether only a sample of a large text is checked
 
     def __init__(
         self,
@@ -57,26 +56,25 @@ class Reader:
         self.puts_space, self.takes_space = puts_space, takes_space
 
     def encode(self, texts: list[str]) -> list[list[int]]:
-        """Ids of each text; special tokens that a text spells are text, and none are added."""
+        """Ids of each text; special tokens that a text spells stay text, and none are added."""
         return self.adapter.ids(texts)
 
     def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
-        """Ids of each text, special tokens that it spells read as such; None where the format cannot."""
+        """Ids of each text with the special tokens that it spells; None if the format cannot read these."""
         return self.adapter.ids_with_specials(texts)
 
     def with_space(self, texts: list[str], *, prefix: Prefix) -> list[str]:
-        """What the format must be given where the tokenizer begins with a `prefix` space and the format does not put it."""
+        """The texts with the prefix space, if the tokenizer adds one and the format does not."""
         return texts if self.puts_space else [with_prefix(text, prefix) for text in texts]
 
     def decode(self, rows: list[list[int]]) -> list[str] | None:
-        """The text of each row of ids; None where the format has no decoder of ours."""
+        """The text of each row of ids; None if the format has no decoder."""
         return self.adapter.texts_of(rows)
 
     def reads(self, text: str, *, prefix: Prefix = "") -> bool:
-        """False for a text that the library reads in another way by design.
+        """Whether the library reads a text in the same way.
 
-        SentencePiece's strings of rules end at a NUL, and nothing but tokenizer.json cuts a space that a text begins with from the one
-        before it.
+        The rules of SentencePiece end at a NUL, and only tokenizer.json separates the first space of a text from the prefix space.
         """
         of_sentencepiece = self.adapter.library == SentencePiece.library
         apart = prefix == "first" and text.startswith(" ") and (of_sentencepiece or not self.puts_space)
@@ -88,7 +86,7 @@ class Reader:
 
 
 def auto_tokenizer(folder: Path) -> Any:
-    """What `AutoTokenizer` of the installed transformers builds from a folder, without its code and without a network."""
+    """The tokenizer that `AutoTokenizer` opens from a folder, without code from it and without a network."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from transformers import AutoTokenizer
@@ -97,27 +95,27 @@ def auto_tokenizer(folder: Path) -> Any:
 
 
 class CodeOfItsOwnError(Exception):
-    """A folder asks for code that `verify` does not run."""
+    """A folder requires code of its own, which `verify` does not run."""
 
 
 class TransformersFolder(Reader):
-    """The folder in the library `transformers`, as `AutoTokenizer` opens it, without any code from the folder."""
+    """The folder in `transformers`, opened by `AutoTokenizer` without code from the folder."""
 
     slow = True
 
     def __init__(self, folder: Path) -> None:
         self.name, self.normalized, self.own_normalizer, self.rounds = "transformers", False, False, False
-        with suppress(ValueError):  # transformers says itself what is wrong with the file
+        with suppress(ValueError):  # transformers itself raises an error for a malformed file
             if "auto_map" in json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")):
-                raise CodeOfItsOwnError("the folder asks for code of its own (`auto_map`), which is not run here")
+                raise CodeOfItsOwnError("the folder requires code of its own (`auto_map`), which is not run here")
         self.library = auto_tokenizer(folder)
 
     def encode(self, texts: list[str]) -> list[list[int]]:
-        """With the call-time `split_special_tokens=True`."""
+        """Ids with `split_special_tokens=True`."""
         return list(self.library(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"])
 
     def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
-        """The library's default."""
+        """Ids of a call without options."""
         return list(self.library(texts, add_special_tokens=False)["input_ids"])
 
     def decode(self, rows: list[list[int]]) -> list[str] | None:
@@ -125,11 +123,11 @@ class TransformersFolder(Reader):
         return [self.library.decode(row) for row in rows]
 
     def reads(self, text: str, *, prefix: Prefix = "") -> bool:  # noqa: ARG002
-        """Every text."""
+        """True for every text."""
         return True
 
     def pieces(self) -> Iterable[tuple[int, str]]:
-        """All rows."""
+        """All ids and their pieces."""
         return enumerate(self.library.convert_ids_to_tokens(list(range(len(self.library)))))
 
 
@@ -152,13 +150,13 @@ def _ranks(folder: Path) -> Reader:
 def open_formats(
     tokenizer: TrainedTokenizer, folder: Path, more: Iterable[Path] = ()
 ) -> Iterator[tuple[str, Reader | Unopened]]:
-    """The readers of a folder, or why there is none, by name."""
+    """The readers of the formats in a folder, or the reasons why there is none, by name."""
     for place in (folder, *more):
         at = "" if place == folder else f"{(place.resolve().parent if place.is_file() else place.resolve()).name}/"
         found = list(_found(place))
         if place != folder and not found and not ggufs(place):
             raise UsageError(
-                f"`{place}` is nothing that `koktok export` wrote", hint="koktok export FOLDER --to hf --out NEW-FOLDER"
+                f"expected an export of koktok, got `{place}`", hint="koktok export FOLDER --to hf --out NEW-FOLDER"
             )
         for name, module, extra, opened in found:
             yield f"{at}{name}", _opened(module, extra, opened)
@@ -169,7 +167,7 @@ def open_formats(
 
 
 def ggufs(place: Path) -> list[Path]:
-    """The GGUF files at a place; one that is named itself is told by its first bytes."""
+    """The GGUF files at a path; a single file is recognized by its first bytes."""
     if not place.is_file():
         return sorted(place.glob("*.gguf"))
     with place.open("rb") as file:
@@ -177,7 +175,7 @@ def ggufs(place: Path) -> list[Path]:
 
 
 def _found(place: Path) -> Iterator[tuple[str, str, str, Callable[[], Reader]]]:
-    """What lies at a place: name, module that runs it, extra that brings the module, how to open it."""
+    """The formats at a path: name, module that runs it, extra that installs the module, function that opens it."""
     if place.is_file():
         if place.suffix == ".json":
             yield place.name, "tokenizers", "", lambda: _json(place)
@@ -197,7 +195,7 @@ def _found(place: Path) -> Iterator[tuple[str, str, str, Callable[[], Reader]]]:
 
 
 def _opened(module: str, extra: str, opened: Callable[[], Reader]) -> Reader | Unopened:
-    """A reader, or why there is none."""
+    """A reader, or the reason why there is none."""
     if find_spec(module) is None:
         hint = f": pip install 'koktok[{extra}]'" if extra else ""
         return Unopened(f"the library `{module}` is not installed{hint}")
@@ -205,5 +203,5 @@ def _opened(module: str, extra: str, opened: Callable[[], Reader]) -> Reader | U
         return opened()
     except CodeOfItsOwnError as error:
         return Unopened(str(error))
-    except Exception as error:  # each library has errors of its own; all mean that it refuses the file
+    except Exception as error:  # each library has its own errors
         return Unopened(f"{module} refuses it: {error}".splitlines()[0], fault=True)

@@ -1,8 +1,7 @@
-"""What changes under `decode(encode(x))`: the law that it is the normal form, and an account of everything that is not `x`.
+"""`decode(encode(x))`: the check that it is the normal form, and a table of its changes.
 
-Names for what is lost. A change is put down to the normalizer's rule that made it, or to the model where
-it is of a kind that keeps less; and to a class of characters, so that a reader of a report sees "NFD syllables were
-composed" and not ten thousand lines.
+A change is counted by the rule of the normalizer that made it, or by the loss of the model, and by the class of characters, so
+that a report has the row "NFD syllables were composed" and not ten thousand lines.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _CATEGORIES = {"C": "control or invisible", "L": "other letter", "M": "mark", "N
 
 
 def class_of(char: str) -> str:
-    r"""The class of a character, as a report names it.
+    r"""The class of a character in reports.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def class_of(char: str) -> str:
 
 
 class RoundTrip(Check):
-    """Check: `decode(encode(x)) == normalize(x)` (law 4), or at least the same ids again; and the account of losses."""
+    """Check: `decode(encode(x)) == normalize(x)` (law 4), or for lossy kinds the same ids again; and the table of losses."""
 
     slow = False
 
@@ -66,34 +65,34 @@ class RoundTrip(Check):
         said = "decode(encode(x)) is normalize(x)"
         if not tokenizer.lossless:
             said = (
-                f"encode(decode(ids)) is ids; a {tokenizer.vocab.kind} vocabulary keeps less than the text, see below"
+                f"encode(decode(ids)) is ids; a {tokenizer.vocab.kind} vocabulary does not keep every text, see below"
             )
-        self.tally = CheckResult("round trip", said=said)
-        super().__init__(tokenizer, self.tally)
+        self.result = CheckResult("round trip", said=said)
+        super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:
-        """Look at some lines; the losses of the user's belong to the account."""
+        """Check some lines; losses are counted in the user's lines alone."""
         for line in zip(batch.lines, batch.normal, batch.encodings, batch.decoded, strict=True):
-            self._look(*line, account=batch.of_user)
+            self._look(*line, count=batch.of_user)
 
-    def _look(self, line: str, normal: str, encoding: Encoding, decoded: str, *, account: bool) -> None:
+    def _look(self, line: str, normal: str, encoding: Encoding, decoded: str, *, count: bool) -> None:
         same = decoded == normal
         if self._tokenizer.lossless:
-            self.tally.record(same, "{} comes back as {}", line, decoded)
+            self.result.record(same, "{} comes back as {}", line, decoded)
         elif MARK not in normal and self._tokenizer.vocab.unknown_id not in encoding.ids:
-            # What spells a mark, or is unknown, cannot come back; all else is at least told by the same pieces.
+            # Text that spells a mark, or is unknown, cannot be restored; all other text has the same pieces again.
             again = self._tokenizer.encode(decoded).ids
-            self.tally.record(again == encoding.ids, "{} comes back as {}: other ids", line, decoded)
-        if not account:
+            self.result.record(again == encoding.ids, "{} comes back as {}: other ids", line, decoded)
+        if not count:
             return
         if normal != line:
             self._changes.update(self._tokenizer.normalizer.changes(line))
         if not same:
-            seen = encoding if normal == line else self._tokenizer.encode(normal)
-            self._changes.update(_lost(self._tokenizer, normal, seen))
+            encoding = encoding if normal == line else self._tokenizer.encode(normal)
+            self._changes.update(_lost(self._tokenizer, normal, encoding))
 
     def losses(self) -> tuple[Loss, ...]:
-        """The account, most frequent first."""
+        """The losses, most frequent first."""
         times: Counter[tuple[str, str]] = Counter()
         often: dict[tuple[str, str], tuple[int, str]] = {}
         for (rule, before, after), n in sorted(self._changes.items()):
@@ -106,16 +105,16 @@ class RoundTrip(Check):
 
 
 def _lost(tokenizer: TrainedTokenizer, normal: str, encoding: Encoding) -> Iterator[tuple[str, str, str]]:
-    """What a model that is not lossless did to a normal text, as (rule, before, after)."""
+    """The changes of a normal text by a lossy model, as (rule, before, after)."""
     vocab = tokenizer.vocab
     spaced, unknown = vocab.kind == "wordpiece", vocab.unknown_id if not tokenizer.lossless else -1
     end = 0
     for k, (i, piece, (a, b)) in enumerate(zip(encoding.ids, encoding.pieces, encoding.offsets, strict=True)):
-        gap, put = normal[end:a], spaced and bool(k) and not piece.startswith(MARK)
-        if put and not gap:
+        gap, space = normal[end:a], spaced and bool(k) and not piece.startswith(MARK)
+        if space and not gap:
             yield "space added", "", " "
-        elif gap[put:]:
-            yield "dropped", gap[put:], ""
+        elif gap[space:]:
+            yield "dropped", gap[space:], ""
         if i == unknown:
             yield "unknown", normal[a:b], vocab.tokens[unknown]
         end = max(end, b)
@@ -124,7 +123,7 @@ def _lost(tokenizer: TrainedTokenizer, normal: str, encoding: Encoding) -> Itera
 
 
 def _visible(text: str) -> str:
-    """A few characters, those that nobody sees by their code points."""
+    """A few characters; invisible ones by their code points."""
     if not text:
         return "nothing"
     if all(unicodedata.category(char)[0] not in "CMZ" and not hangul.is_conjoining(char) for char in text):

@@ -1,7 +1,7 @@
-"""The check of a folder of others: the ids that its tokenizer.json says, against those that transformers gives.
+"""The check of a folder that koktok did not train: the ids of its tokenizer.json against those of transformers.
 
-`AutoTokenizer` reads tokenizer_config.json, too, and the class that is named there may put a normalizer, a pre-tokenizer or a
-post-processor of its own in the place of those in tokenizer.json. Which classes do so differs between versions of transformers.
+`AutoTokenizer` reads tokenizer_config.json, too, and the class in it may replace the normalizer, the pre-tokenizer or the
+post-processor of tokenizer.json. The classes that do so differ between versions of transformers.
 """
 
 from __future__ import annotations
@@ -29,11 +29,9 @@ _BATCH = 1000
 
 
 def is_of_others(folder: Path) -> bool:
-    """True for a folder with a tokenizer.json that koktok did not train."""
-    written = (folder / MARK).is_file() or (
-        folder / TOKENIZER.manifest
-    ).is_file()  # one that lost a file is still koktok's
-    return (folder / _DEFINITION).is_file() and (not written or ((folder / MARK).is_file() and is_imported(folder)))
+    """Whether a folder has a tokenizer.json that koktok did not train; a damaged folder of koktok's is none."""
+    koktoks = any((folder / name).is_file() for name in (MARK, TOKENIZER.manifest))
+    return (folder / _DEFINITION).is_file() and (not koktoks or is_imported(folder))
 
 
 def verify_others(
@@ -44,7 +42,7 @@ def verify_others(
     sample: int,
     on_progress: OnProgress | None = None,
 ) -> Verification:
-    """Compare the ids of tokenizer.json with those of `AutoTokenizer`, without and with the special tokens that are added."""
+    """Compare the ids of tokenizer.json with those of `AutoTokenizer`, without and with added special tokens."""
     if exports:
         raise UsageError(
             f"expected no exports for `{folder}`, which koktok did not train, got {len(exports)}",
@@ -57,16 +55,16 @@ def verify_others(
     except ArtifactError as error:
         return Verification(str(folder), findings=(loads(error.message),))
     opens = CheckResult("transformers", said="AutoTokenizer opens the folder without code from it")
-    named = f"{_DEFINITION} in tokenizers {version('tokenizers')}"
+    subject = f"{_DEFINITION} in tokenizers {version('tokenizers')}"
     try:
         library = auto_tokenizer(folder)
     except ModuleNotFoundError as error:
         if error.name != "transformers":
             raise
         raise MissingExtraError("transformers", "transformers") from error
-    except Exception as error:  # it has errors of many libraries; all mean that it refuses the folder
+    except Exception as error:  # errors of many libraries
         opens.record(False, "{}", f"{type(error).__name__}: {error}".splitlines()[0])
-        return Verification(str(folder), named, *size, (loads(), opens))
+        return Verification(str(folder), subject, *size, (loads(), opens))
     opens.record(True, "")
     chosen = texts[:: max(1, len(texts) // max(1, sample))]
     every = list(dict.fromkeys((*chosen, *LINES, *tricky_lines(), *around_specials(file.specials))))
@@ -74,14 +72,14 @@ def verify_others(
         _compared(file, library, every, added=False, on_progress=on_progress),
         _compared(file, library, [*LINES, *chosen[:_BATCH]], added=True),
     ]
-    named += f", {type(library).__name__} of transformers {version('transformers')}"
-    return Verification(str(folder), named, *size, (loads(), opens, *findings))
+    subject += f", {type(library).__name__} of transformers {version('transformers')}"
+    return Verification(str(folder), subject, *size, (loads(), opens, *findings))
 
 
 def _compared(
     file: HuggingFace, library: Any, lines: list[str], *, added: bool, on_progress: OnProgress | None = None
 ) -> CheckResult:
-    """Ids of the library in place of those of the file; `added` with the special tokens that each puts around a text."""
+    """Compare the ids of the library with those of the file; if `added`, with the special tokens that each adds."""
 
     def of_library(batch: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = library(list(batch), add_special_tokens=added)["input_ids"]
@@ -90,7 +88,7 @@ def _compared(
     def of_file(batch: Sequence[str]) -> list[list[int]]:
         return file.ids_with_template(batch) if added else file.ids_by_default(batch)
 
-    def told() -> Iterator[str]:
+    def with_progress() -> Iterator[str]:
         for done, line in enumerate(lines, 1):
             yield line
             if on_progress is not None and (done % _BATCH == 0 or done == len(lines)):
@@ -98,5 +96,5 @@ def _compared(
 
     check = "ids with special tokens: transformers" if added else "ids: transformers"
     result = CheckResult(check, said=f"AutoTokenizer gives the ids of {_DEFINITION}")
-    result.add(agree(of_library, of_file, told()))
+    result.add(agree(of_library, of_file, with_progress()))
     return result

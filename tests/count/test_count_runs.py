@@ -16,6 +16,7 @@ from koktok.count import Counts, prepared, words_of
 from koktok.count.prepared import prepare_runs, words_in
 from koktok.count.shards import RUN, tables_of
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.text.blocks import Block
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.training.superwords import segment_runs
@@ -66,7 +67,8 @@ def test_runs_are_those_of_the_plain_function(lines: list[str], data: st.DataObj
     text = "".join(f"{line}\n" for line in lines).encode()
     table = []
     if lines:
-        counted = tables_of(text, np.array(held, np.bool_), np.array(ends, np.bool_), runs=True)[1]
+        block = Block(text, np.array(ends, np.bool_))
+        counted = tables_of([(block, np.array(held, np.bool_))], runs=True)[1]
         table = counted.select("word", "n", "documents", "held").rows()
     words = sorted(n | held_out)
     assert table == [(word, n[word], len(documents.get(word, ())), held_out[word]) for word in words]

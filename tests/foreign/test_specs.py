@@ -26,7 +26,7 @@ from koktok.formats.detect import detect
 from koktok.formats.tiktoken import EXPORT, files, ranks_from_tekken, ranks_of
 from koktok.metrics import Page, PageTokens
 from koktok.text.prefix import without_prefix
-from koktok.tokenizer.tokens import ByteTable, Tokens, align, tokens_by_bytes
+from koktok.tokenizer.tokens import ByteTable, Tokens, tokens_by_bytes
 
 
 def cuts_of(rows: Tokens, lines: list[str]) -> list[list[int]]:
@@ -106,11 +106,6 @@ def test_any_cutting_of_the_bytes_gives_spans_that_cover_the_line(lines: list[st
             truth[-1].append((before[a], before[b] if complete else before[b] + 1))
     rows = tokens_by_bytes(lines, ids, ByteTable(table), lambda _: pytest.fail("nothing is left"))
     assert [list(map(tuple, row.spans.tolist())) for row in rows.lines()] == truth
-
-
-def test_align_finds_pieces_around_unknown_ones() -> None:
-    assert align("ab 뷁c d", ["ab", None, "c", "d"]) == [(0, 2), (3, 4), (4, 5), (6, 7)]
-    assert align("뷁 나", [None, "나"]) == [(0, 1), (2, 3)]
 
 
 # ── kinds ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -217,7 +212,7 @@ def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
     other = tmp_path / "pattern.txt"
     other.write_text(r"\s|\S" + "\n", "utf-8")
     assert load(f"tiktoken:{path}#{other}").digest() != subject.digest()
-    with pytest.raises(UsageError, match="and not their pattern"):
+    with pytest.raises(UsageError, match="and no pattern"):
         load(f"tiktoken:{path}")
     with pytest.raises(UsageError, match="`nothing` is not known"):
         load(f"tiktoken:{path}#nothing")
@@ -230,7 +225,7 @@ def test_a_hint_with_a_path_can_be_typed(tmp_path: Path) -> None:
     path = tmp_path / "두 말" / "it's.tiktoken"
     path.parent.mkdir()
     path.write_text("IQ== 0\n", "ascii")
-    with pytest.raises(UsageError, match="and not their pattern") as caught:
+    with pytest.raises(UsageError, match="and no pattern") as caught:
         load(str(path))
     assert shlex.split(caught.value.hint) == [f"tiktoken:{path}#cl100k"]
     with pytest.raises(ArtifactError, match="does not hold a SentencePiece model") as told:
@@ -288,7 +283,7 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ("hf:", "names nothing"),
+        ("hf:", "expected hf:PATH"),
         ("nothing:here", "the kind `nothing` is not known"),
         ("nowhere", "is no file or folder"),
         ("sp:nowhere.model", "there is no file"),

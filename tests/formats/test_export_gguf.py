@@ -302,7 +302,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"tokens": ("a", "a")}, "the token 'a' is empty or stands there twice"),
+            ({"tokens": ("a", "a")}, "the token 'a' is empty or occurs twice"),
             ({"tokens": ("a", "")}, "the token '' is empty"),
             ({"types": (1,)}, "expected a type and a score for each of 2 tokens, got 1 and 0"),
             ({"roles": {"eos": 2}}, "the id 2 of `eos` is outside the vocabulary"),

@@ -106,10 +106,10 @@ class TestFolder:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("IQ== 0\nIg==\n", "line 2 of `x` is no base64, space, rank: 'Ig=='"),
+        ("IQ== 0\nIg==\n", "line 2 of `x`: expected a piece in base64, a space and a rank, got 'Ig=='"),
         ("IQ== 0\n\nI!== 1\n", "line 3 of `x`"),
         ("IQ== zero\n", "line 1 of `x`"),
-        ("IQ== 0\nIQ== 1\n", r"gives the piece b'!' a second time"),
+        ("IQ== 0\nIQ== 1\n", r"has the piece b'!' a second time"),
         ("", "holds no ranks"),
     ],
 )
@@ -121,7 +121,7 @@ def test_bad_ranks_name_the_line(text: str, message: str) -> None:
 def test_bad_tables() -> None:
     with pytest.raises(ArtifactError, match="no piece for 1 of the 256 bytes, first 0xFF"):
         Ranks("x", ".", {piece: i for piece, i in BYTES.items() if i < 255}, {})
-    with pytest.raises(ArtifactError, match="the id -1 of b'ab' is negative"):
+    with pytest.raises(ArtifactError, match="expected a whole number from 0 as id of b'ab', got -1"):
         Ranks("x", ".", BYTES | {b"ab": -1}, {})
     with pytest.raises(ArtifactError, match="tiktoken refuses `x`"):
         Ranks("x", "(", BYTES, {}).encoding()

@@ -36,16 +36,16 @@ WRITERS: dict[str, Callable[..., Any]] = {
     [
         ("hf", Vocab.plain("ngram", ["가"]), PLAIN, "no longest match with byte fallback", ""),
         ("sentencepiece", BYTES, PLAIN, "SentencePiece has no bpe-bytes model", ""),
-        ("sentencepiece", Vocab.bpe("가", []), PLAIN, "wants an unknown token", ""),
-        ("sentencepiece", CROSSING, PLAIN, "'가 나' crosses a pre-token border", ""),
+        ("sentencepiece", Vocab.bpe("가", []), PLAIN, "requires an unknown token", ""),
+        ("sentencepiece", CROSSING, PLAIN, "'가 나' crosses a pretoken boundary", ""),
         ("gguf", BYTES, PLAIN, "patterns that are built into it", "koktok train TEXT --model bpe --out FOLDER"),
         ("gguf", Vocab.plain("wordpiece", ["가"], specials=("[UNK]",)), PLAIN, "no wordpiece model", ""),
-        ("gguf", CROSSING, PLAIN, "'가 나' crosses a pre-token border", ""),
-        ("gguf", Vocab.bpe("가", [], specials=("</s>",)), PLAIN, "wants an unknown token", ""),
-        ("gguf", Vocab.bpe("가", [], specials=("<unk>",)), PLAIN, "wants an end-of-sequence token", ""),
+        ("gguf", CROSSING, PLAIN, "'가 나' crosses a pretoken boundary", ""),
+        ("gguf", Vocab.bpe("가", [], specials=("</s>",)), PLAIN, "requires an unknown token", ""),
+        ("gguf", Vocab.bpe("가", [], specials=("<unk>",)), PLAIN, "requires an end-of-sequence token", ""),
         ("gguf", UNIGRAM, JamoNormalizer(), "conjoining jamo", ""),
         ("tiktoken", UNIGRAM, PLAIN, "byte-level BPE only, and this is unigram", "--model bpe-bytes"),
-        ("tiktoken", BYTES, JamoNormalizer(), "cannot take syllables apart", "--model bpe-bytes"),
+        ("tiktoken", BYTES, JamoNormalizer(), "cannot split syllables", "--model bpe-bytes"),
         # Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it.
         ("tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), PLAIN, "would take it for a whole word", ""),
     ],
@@ -78,5 +78,5 @@ def test_the_card_says_what_the_options_of_a_training_change(kind: str) -> None:
     assert ("do not use `is_split_into_words=True`" in notes(prefix=False)) == spaced
     assert ("gives the ids of the running text" in notes(prefix=True)) == spaced
     assert ("sees a sentence as one word" in notes(trim=False)) == spaced
-    assert ("masks whole eojeols, for" in notes(trim=True)) == spaced
+    assert ("masks whole eojeols, because" in notes(trim=True)) == spaced
     assert "Superwords are not for question answering" in notes(superwords=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from koktok.recipe import TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training import baselines, bpe, spm, unigram, unigram_em, wordpiece
@@ -16,14 +18,14 @@ from koktok.vocab import FORBIDDEN, Vocab
 class _HuggingFaceTies(bpe.Learner):
     """Of equal counts the pair of the oldest symbols."""
 
-    def key(self, left: int, right: int) -> Any:
+    def tie_key(self, left: int, right: int) -> Any:
         return left, right
 
 
 class _SentencePieceTies(bpe.Learner):
     """Of equal counts the pair with the shortest piece, then by string."""
 
-    def key(self, left: int, right: int) -> Any:
+    def tie_key(self, left: int, right: int) -> Any:
         piece = self.pieces[left] + self.pieces[right]
         return len(piece), piece.replace(" ", FORBIDDEN)
 
@@ -61,12 +63,10 @@ def _job(counts: SegmentedCounts, vocab_size: int, kind: str, given: dict[str, A
 def train_unigram(counts: SegmentedCounts, *, vocab_size: int, preset: str = "lm", **given: Any) -> Learnt:
     given["alphabet"] = given.pop("required", ())
     given = {"coverage": 0.9995, **given}
-    seed, more = given.pop("seed", 0), {}
-    if "max_length" in given:
-        more["max_length"] = given["max_length"]
+    more = {"max_length": given["max_length"]} if "max_length" in given else {}
     job = _job(counts, vocab_size, "unigram", given)
     point = chosen(preset, **given, **more)
-    return unigram.train_unigrams(job, [point], [vocab_size], seed=seed)[point.name, vocab_size]
+    return unigram.train_unigrams(job, [point], [vocab_size])[point.name, vocab_size]
 
 
 def train_unigrams(
@@ -74,9 +74,8 @@ def train_unigrams(
 ) -> dict[tuple[str, int], Learnt]:
     given["alphabet"] = given.pop("required", ())
     given = {"coverage": 0.9995, **given}
-    seed = given.pop("seed", 0)
     job = _job(counts, max(vocab_sizes, default=0), "unigram", given)
-    return unigram.train_unigrams(job, tuple(PRESETS.values()) if points is None else points, vocab_sizes, seed=seed)
+    return unigram.train_unigrams(job, tuple(PRESETS.values()) if points is None else points, vocab_sizes)
 
 
 def train_unigram_em(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Learnt:
@@ -89,8 +88,8 @@ def _of_alphabet(given: dict[str, Any], kind: str) -> tuple[str, dict[str, Any]]
     spelled = given.pop("alphabet", "chars") == "bytes"
     given["alphabet"] = given.pop("characters", None)
     given = {"max_length": 48 if spelled else 16, **given}
-    if "documents" in given:
-        given["run_documents"] = given.pop("documents")
+    documents = given.pop("documents", None)
+    given["run_documents"] = None if documents is None else np.asarray(documents, np.uint64)
     return f"{kind}-bytes" if spelled else kind, given
 
 

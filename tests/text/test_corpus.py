@@ -92,11 +92,11 @@ def test_a_text_split_over_files_is_the_whole(tmp_path: Path, lines: list[str], 
 
 
 @in_tmp
-@given(lines=st.lists(line, min_size=1), chunk=st.integers(1, 40))
+@given(lines=st.lists(line, min_size=1), chunk=st.integers(2, 40))
 def test_where_blocks_are_cut_does_not_matter(tmp_path: Path, lines: list[str], chunk: int) -> None:
     path = write(tmp_path / "a.txt", text_of(lines))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unpack, "CHUNK", chunk)
+        patch.setattr(records, "CHUNK", chunk)
         patch.setattr(records, "_sniff", lambda *_: None)
         assert read(path) == lines
 

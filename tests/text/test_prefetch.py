@@ -13,7 +13,7 @@ import pytest
 
 from koktok.count.counting import read
 from koktok.errors import InputError
-from koktok.text import prefetch, sources, unpack
+from koktok.text import prefetch, records, sources
 from koktok.text.sources import ReadReport, Source
 
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, mini: list[str]) -> Path:
 def test_batches_report_and_digest_are_those_of_reading_in_turn(
     folder: Path, threads: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unpack, "CHUNK", chunk)
+    monkeypatch.setattr(records, "CHUNK", chunk)
     some = [Source.of(folder, name="all"), Source.of(folder / "a1.txt"), Source.of(folder / "c2.jsonl")]
     wanted, found = ReadReport(), ReadReport()
     steps: list[tuple[int, int | None]] = []
@@ -79,7 +79,7 @@ def test_an_error_comes_in_its_turn_and_names_its_place(folder: Path) -> None:
 
 
 def test_what_waits_is_bounded_and_goes_when_nobody_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "CHUNK", 100)
+    monkeypatch.setattr(records, "CHUNK", 100)
     for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("나는 학생이다.\n" * 5000, encoding="utf-8")
     asked: list[int] = []

@@ -138,13 +138,16 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
             lambda d: _edit(
                 d, lambda c: c["model"]["vocab"].remove(max(c["model"]["vocab"], key=lambda row: len(row[0])))
             ),
-            "gives '<pad>' the id 2295, where 2294 follows",
+            "expected the id 2294 of '<pad>', got 2295",
         ),
-        (lambda d: _edit(d, _longer), "not the one that koktok.toml was written with"),
-        (lambda d: _edit(d, lambda c: c["added_tokens"][-1].update(id=2**31)), "gives '<mask>' the id 2147483648"),
-        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=-5)), "gives '<unk>' the id -5, where 2295"),
-        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=True)), "gives '<unk>' the id True"),
-        (lambda d: _edit(d, lambda c: c["model"]["vocab"].pop(0)), "does not begin with the 256 byte pieces"),
+        (lambda d: _edit(d, _longer), "was changed: its digest differs from that in koktok.toml"),
+        (lambda d: _edit(d, lambda c: c["added_tokens"][-1].update(id=2**31)), "of '<mask>', got 2147483648"),
+        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=-5)), "expected the id 2295 of '<unk>', got -5"),
+        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=True)), "of '<unk>', got True"),
+        (
+            lambda d: _edit(d, lambda c: c["model"]["vocab"].pop(0)),
+            "expected a tokenizer.json with the 256 byte pieces first",
+        ),
         (lambda d: _edit(d, lambda c: c["model"].update(type="LSTM")), "'LSTM', which koktok does not write"),
         (lambda d: _edit(d, lambda c: c["model"].update(type="WordLevel")), "'WordLevel', which runs no unigram"),
     ],
@@ -178,7 +181,7 @@ def test_a_vocabulary_of_ours_alone_is_saved_and_damage_is_seen(trained: Trained
     assert {file.name for file in folder.iterdir()} == {"koktok.sha256", "koktok.toml", "probe.json", "vocab.json"}
     content = json.loads((folder / "vocab.json").read_text())
     for change, message in (
-        ({"pieces": content["pieces"][:-1]}, "not the one that koktok.toml was written with"),
+        ({"pieces": content["pieces"][:-1]}, "was changed: its digest differs from that in koktok.toml"),
         ({"pieces": 3}, "vocab.json is damaged"),
         ({"specials": content["pieces"][:1]}, "spells a special token"),
     ):
@@ -333,7 +336,7 @@ def test_a_call_is_that_of_transformers(trained: Trained) -> None:
         assert (encoding.input_ids, encoding["attention_mask"]) == (ids, mask)
     assert ours(texts[0]) == found[0] == ours.encode(texts[0], add_special_tokens=True)
     assert ours(texts[0], add_special_tokens=False) == ours.encode(texts[0])
-    with pytest.raises(UsageError, match=r"`return_tensors` is nothing .*\nhint: .*AutoTokenizer.from_pretrained"):
+    with pytest.raises(UsageError, match=r"`return_tensors` is no option of .*\nhint: .*AutoTokenizer.from_pretrained"):
         ours("가", return_tensors="pt")
     with pytest.raises(InputError, match=r"expected one .str. in .encode., got int"):
         ours([3])  # type: ignore[list-item]

@@ -8,7 +8,7 @@ from reference.trainers import train_unigram
 
 import koktok.training.price
 from koktok.count import Counts, words_of
-from koktok.errors import InputError, UsageError
+from koktok.errors import InputError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.models import UnigramModel
 from koktok.training.candidates import CandidatePolicy, mine
@@ -59,8 +59,6 @@ def test_superwords_swallow_no_cut_and_end_at_edges():
     assert "는 할 수 있" in more
     assert not any("그는" in p or "있다" in p for p in more), "a cut of an eojeol lies inside"
     assert not any(crosses_space(p) for p in mine(runs(), CandidatePolicy(min_count=10)).pieces)
-    with pytest.raises(UsageError, match="floors"):
-        SuperwordPolicy(min_count=0)
 
 
 def test_share_is_a_ceiling():

@@ -13,7 +13,7 @@ from reference.trainers import train_unigram, train_unigrams
 
 from koktok import Recipe
 from koktok.count import count_words
-from koktok.errors import RecipeError, UsageError
+from koktok.errors import RecipeError
 from koktok.segment import Policy, segment_counts
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
@@ -114,12 +114,6 @@ def test_costs_take_the_target_away(text):
     log = train_unigram(text, vocab_size=SIZES[0], nu=0.4).log
     assert "asked" not in log["dials"]
     assert log["dials"]["nu"]["josa"] == 0.4
-    with pytest.raises(UsageError, match="by itself"):
-        train_unigram(text, vocab_size=SIZES[0], nu=0.4, keep=0.8)
-    with pytest.raises(UsageError, match="at a time"):
-        train_unigram(text, vocab_size=SIZES[0], tokens=1.5, keep=0.8)
-    with pytest.raises(UsageError, match="at most 1"):
-        train_unigram(text, vocab_size=SIZES[0], keep=1.5)
 
 
 @pytest.mark.parametrize("size", [2000, *SIZES])

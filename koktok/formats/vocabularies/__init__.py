@@ -1,7 +1,7 @@
-"""Ready vocabularies, trained on open text, which travel with koktok.
+"""Ready vocabularies, trained on open text, which are part of koktok.
 
-In: a name (`ko-32k`), or the path of a folder. Out: the folder that its training wrote, bit for bit, and the recipe that
-trains it again. A vocabulary is two files here: `NAME.toml`, its recipe, and `NAME.xz`, what the training made of it.
+For a name (`ko-32k`): the folder of its training, bit for bit, and the recipe that trains it again. A vocabulary is two files:
+`NAME.toml`, its recipe, and `NAME.xz`, the packed folder.
 """
 
 from koktok.formats.vocabularies.ready import ReadyVocabulary, find, folder_of, packed, ready_vocabularies

@@ -1,8 +1,8 @@
-"""A trained folder as one small file, and back.
+"""A trained folder packed into one small file, and unpacked.
 
-What is left of a folder when all is taken away that follows from the rest. Pieces stand by their spelling,
-where neighbours are alike, each with its score (of a unigram) or its rank; koktok.toml and the model card stand as they
-are. Everything else in the folder is written again by `koktok.formats`, and koktok.toml holds its checksum.
+The packed file has only what the rest cannot be derived from: pieces sorted by spelling, which compresses well, each with its
+score (of a unigram) or its rank; koktok.toml and the model card. `koktok.formats` writes all other files again, and koktok.toml
+has their checksum.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from koktok.vocab import SCORE_STEP, Vocab
 HERE = Path(__file__).resolve().parent
 
 PREFIX = "koktok:"
-"""What stands before the name of a ready vocabulary, and may stand before the path of a folder."""
+"""The prefix of the name of a ready vocabulary; optional before the path of a folder."""
 
 
 @dataclass(frozen=True)
 class ReadyVocabulary:
-    """A vocabulary that travels with koktok."""
+    """A vocabulary that is part of koktok."""
 
     name: str
     title: str
@@ -40,7 +40,7 @@ class ReadyVocabulary:
 
     @property
     def text(self) -> tuple[str, ...]:
-        """The corpora that it is trained on, as they are named to `koktok train`."""
+        """The corpora of its training, by their names for `koktok train`."""
         return tuple(f"corpus:{source.name}" for source in self.recipe.sources)
 
     @cached_property
@@ -59,14 +59,17 @@ class ReadyVocabulary:
         return {**files_of(recipe, vocab, signature), CARD: content["card"]}
 
     def differences(self, folder: Path) -> list[str]:
-        """The files that are other ones in that folder, or are not there."""
-        wanted = {name: data.encode() if isinstance(data, str) else data for name, data in self.files.items()}
-        there = {name: (folder / name).read_bytes() if (folder / name).is_file() else b"" for name in wanted}
-        return [name for name in wanted if there[name] != wanted[name]]
+        """The files that are missing in that folder, or different."""
+
+        def same(name: str, data: str | bytes) -> bool:
+            file = folder / name
+            return file.is_file() and file.read_bytes() == (data.encode() if isinstance(data, str) else data)
+
+        return [name for name, data in self.files.items() if not same(name, data)]
 
     @property
     def file(self) -> Path:
-        """Its recipe, as `koktok train --recipe` reads it."""
+        """Its recipe, for `koktok train --recipe`."""
         return HERE / f"{self.name}.toml"
 
     @property
@@ -74,22 +77,22 @@ class ReadyVocabulary:
         return HERE / f"{self.name}.xz"
 
     def write(self, folder: str | Path, *, force: bool = True) -> Path:
-        """Write its folder, which `AutoTokenizer.from_pretrained` opens; see `Tokenizer.save`."""
+        """Write its folder, see `Tokenizer.save`."""
         return write_folder(folder, self.files, TOKENIZER, force=force)
 
     def folder(self) -> Path:
-        """Its folder in the cache, written on first use, and again where a file of it was changed."""
+        """Its folder in the cache, written on first use, and again if a file was changed."""
         digest = hashlib.sha256(self._pack.read_bytes()).hexdigest()[:16]
         place = cache_dir() / "vocabularies" / digest / self.name
         if not is_intact(place, TOKENIZER):
-            for name in (*self.files, TOKENIZER.manifest):  # the cache is koktok's alone
+            for name in (*self.files, TOKENIZER.manifest):  # only koktok writes in the cache
                 (place / name).unlink(missing_ok=True)
             self.write(place)
         return place
 
 
 def ready_vocabularies() -> list[ReadyVocabulary]:
-    """All of them, by name.
+    """All ready vocabularies, by name.
 
     Examples
     --------
@@ -118,10 +121,10 @@ def _names() -> list[str]:
 
 
 def folder_of(path: Path) -> Path:
-    """The folder of a tokenizer: of a ready one that `koktok:NAME` names, of a file in it (tokenizer.json), or itself."""
-    named = str(path)
-    if named.startswith(PREFIX) and not path.exists():
-        rest = named.removeprefix(PREFIX)
+    """The folder of a tokenizer: of the ready vocabulary `koktok:NAME`, of a file in it (tokenizer.json), or the path itself."""
+    reference = str(path)
+    if reference.startswith(PREFIX) and not path.exists():
+        rest = reference.removeprefix(PREFIX)
         if rest in _names() or not Path(rest).exists():
             return find(rest).folder()
         path = Path(rest)
@@ -129,7 +132,7 @@ def folder_of(path: Path) -> Path:
 
 
 def packed(folder: Path) -> bytes:
-    """A trained folder as one small file, the same bytes for the same folder."""
+    """The packed file of a trained folder, the same bytes for the same folder."""
     _, vocab, _ = read_folder(folder)
     numbers = [round(-score / SCORE_STEP) for score in vocab.scores] or range(len(vocab.pieces))
     by_spelling = dict(sorted(zip(vocab.pieces, numbers, strict=True)))
@@ -143,6 +146,6 @@ def packed(folder: Path) -> bytes:
         "numbers": [*by_spelling.values()],
     }
     if "\0" in "".join(by_spelling):
-        raise ArtifactError(f"`{folder}` has a piece with a null character, which is not packed")
+        raise ArtifactError(f"`{folder}` has a piece with a null character, which cannot be packed")
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
     return lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
