@@ -94,11 +94,11 @@ def write_utf8() -> None:
 
 
 def _lacking() -> Callable[[UnicodeError], tuple[str | bytes, int]]:
-    told: list[str] = []
+    encodings: list[str] = []
 
     def handle(error: UnicodeError) -> tuple[str | bytes, int]:
-        if isinstance(error, UnicodeEncodeError) and not told:
-            told.append(error.encoding)
+        if isinstance(error, UnicodeEncodeError) and not encodings:
+            encodings.append(error.encoding)
             print(
                 f"note: standard output is in {error.encoding}; what that lacks is written as \\uXXXX\n"
                 "hint: PYTHONIOENCODING=utf-8, or > FILE",

@@ -345,13 +345,13 @@ class Recipe(_Section):
         for rule in APPLICABILITY:
             rule.check(self, stored=is_stored(info))
         train, pretokenize = self.train, self.pretokenize
-        given = [
+        targets = [
             name
             for name in ("keep", "tokens_per_eojeol", DIALS.get(train.model))
             if name and getattr(train, name) is not None
         ]
-        if len(given) > 1:
-            first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+        if len(targets) > 1:
+            first, second = (f"--{name.replace('_', '-')}" for name in targets[:2])
             raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
         if train.model in WITH_UNKNOWN and not set(UNKNOWN) & set(train.specials):
             raise RecipeError(
@@ -406,8 +406,8 @@ class Recipe(_Section):
 
     def style_for(self, specials: tuple[str, ...]) -> styles.Style:
         """The style of a vocabulary with these special tokens, see `koktok.special`."""
-        wanted = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
-        return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **wanted)
+        settings = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
+        return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **settings)
 
     @property
     def normalizer(self) -> Normalizer:

@@ -118,9 +118,9 @@ def _count(
         if counted_there != {(source.name, holdout) for source in sources} or there.about.min_count != min_count:
             raise refuse_another(place, "count")  # else found at the end
     with (
-        workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
+        workplace(place.with_name(f"{place.name}.parts"), wait=1) as parts_folder,
         counting(
-            sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, on_progress=progress
+            sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=parts_folder, on_progress=progress
         ) as counts,
     ):
         report = counts.report
@@ -134,7 +134,7 @@ def _count(
         if runs:
             tables.append((runs_file(out), counts.shards.runs, About("runs", covered)))
         _write(tables, min_count, progress, force=force)
-        forget(kept)
+        forget(parts_folder)
 
 
 def _note_bad_lines(report: ReadReport, progress: Any) -> None:

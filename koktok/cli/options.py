@@ -75,7 +75,7 @@ def pairs(
     items: Iterable[str] | None,
     value: Callable[[str], T],
     *,
-    wanted: str,
+    expected: str,
     example: str,
     names: Collection[str] = (),
 ) -> dict[str, T]:
@@ -83,15 +83,15 @@ def pairs(
 
     Examples
     --------
-    >>> pairs("--special", ["<|a|>=7", "<=>=8"], whole_number, wanted="TOKEN=ID", example="<|a|>=7")
+    >>> pairs("--special", ["<|a|>=7", "<=>=8"], whole_number, expected="TOKEN=ID", example="<|a|>=7")
     {'<|a|>': 7, '<=>': 8}
-    >>> pairs("--special", ["<|a|>:7"], whole_number, wanted="TOKEN=ID", example="'<|a|>=7'")
+    >>> pairs("--special", ["<|a|>:7"], whole_number, expected="TOKEN=ID", example="'<|a|>=7'")
     Traceback (most recent call last):
         ...
     koktok.errors.UsageError: `--special <|a|>:7` wants TOKEN=ID
     hint: --special '<|a|>=7'
     """
-    found: dict[str, T] = {}
+    values: dict[str, T] = {}
     for item in items or ():
         name, equals, word = item.rpartition("=")
         try:
@@ -99,11 +99,11 @@ def pairs(
                 raise ValueError(item)
             parsed = value(word)
         except ValueError:
-            raise UsageError(f"`{option} {item}` wants {wanted}", hint=f"{option} {example}") from None
-        if name in found:
+            raise UsageError(f"`{option} {item}` wants {expected}", hint=f"{option} {example}") from None
+        if name in values:
             raise UsageError(f"`{option}` names `{name}` twice", hint=f"{option} {item}, once")
-        found[name] = parsed
-    return found
+        values[name] = parsed
+    return values
 
 
 def fraction(word: str) -> float:
@@ -136,7 +136,7 @@ def size_of(text: str) -> int:
     except ValueError:
         size = -1.0
     if not (0 <= size < 1e12) or size != int(size):
-        raise typer.BadParameter(f"`{text}` came where a number of ids was wanted, such as 32000 or 32k")
+        raise typer.BadParameter(f"expected a number of ids, such as 32000 or 32k, got `{text}`")
     return int(size)
 
 
@@ -169,7 +169,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
         "--weight",
         weights,
         weight,
-        wanted=f"NAME=W with a number above 0 (at most {MOST_WEIGHT:,.0f}) and one of the names {known}",
+        expected=f"NAME=W with a number above 0 (at most {MOST_WEIGHT:,.0f}) and one of the names {known}",
         example=f"{next(iter(by_name))}=2",
         names=by_name,
     )

@@ -128,18 +128,20 @@ def train(
         if check_file(log, shown.is_log).is_file() and Path(log).stat().st_size and not again:
             raise refuse_another(Path(log), "log")
     with ConsoleProgress(quiet=quiet) as progress:
-        made = road.train(sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen))))
+        training = road.train(sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen))))
         progress("measure", 0, None)
-        if compare and not made.reading.pruned:
-            shown.note_comparison(made, progress)
-        compared = compare_with_peers(made, peer=compare)
-        made.save(out, compared.rows, force=force)
+        if compare and not training.reading.pruned:
+            shown.note_comparison(training, progress)
+        compared = compare_with_peers(training, peer=compare)
+        training.save(out, compared.rows, force=force)
     if not quiet:
-        shown.print_training(made, compared, out)
-    for line in summary(made.log):
+        shown.print_training(training, compared, out)
+    for line in summary(training.log):
         progress.note(line)
     if log is not None:
-        shown.write_log(log, {**made.log, "stages_seconds": made.seconds, "digest": made.tokenizer.vocab.digest()})
+        shown.write_log(
+            log, {**training.log, "stages_seconds": training.seconds, "digest": training.tokenizer.vocab.digest()}
+        )
 
 
 def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:

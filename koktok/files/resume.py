@@ -219,8 +219,8 @@ def _begun(work: Path, run: Mapping[str, Any], *, force: bool) -> Checkpoint:
     notes.folder.mkdir(exist_ok=True)
     if done != notes.parts:
         notes.keep(done)
-    kept = {name for shard in done for name in shard["files"]}
+    finished = {name for shard in done for name in shard["files"]}
     for file in notes.folder.iterdir():
-        if file.name not in kept and re.fullmatch(rf"shard-\d{{5,}}\..*|{re.escape(MANIFEST)}", file.name):
+        if file.name not in finished and re.fullmatch(rf"shard-\d{{5,}}\..*|{re.escape(MANIFEST)}", file.name):
             file.unlink()  # of the shard at which the run was stopped
     return notes

@@ -77,8 +77,8 @@ class Field(Generic[T]):
             return self
         # The last one counts, as Protocol Buffers have it.
         for wire, value in reversed(message.fields.get(self.number, ())):
-            if wire == self.wire and (found := self.read(value)) is not None:
-                return found
+            if wire == self.wire and (parsed := self.read(value)) is not None:
+                return parsed
         return self.default
 
     def __set__(self, message: Message, value: T) -> None:
@@ -200,12 +200,12 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     """A number of 7 bits a byte, the low ones first, and where it ends."""
     if at < len(data) and (byte := data[at]) < 128:
         return byte, at + 1
-    found = shift = 0
+    number = shift = 0
     for byte in data[at : at + 10]:
-        found |= (byte & 127) << shift
+        number |= (byte & 127) << shift
         at, shift = at + 1, shift + 7
         if byte < 128:
-            return found & 0xFFFFFFFFFFFFFFFF, at
+            return number & 0xFFFFFFFFFFFFFFFF, at
     raise ValueError(f"the number at byte {at} has no end")
 
 

@@ -129,13 +129,13 @@ def _first_boundaries(tokens: PageTokens, gold: GoldPage) -> dict[str, Ints]:
 def by_type(tokens: PageTokens, gold: GoldPage) -> float:
     """Boundary F1 averaged over distinct eojeols, each over all its occurrences."""
     page, cuts = gold.page, tokens.cuts & gold.inner
-    hits, made, wanted = (np.append(0, np.cumsum(m)) for m in (cuts & gold.borders, cuts, gold.borders))
+    hits, made_cuts, borders = (np.append(0, np.cumsum(m)) for m in (cuts & gold.borders, cuts, gold.borders))
     sums: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     text, (starts, ends) = "".join(page.lines), (side[gold.eojeols] for side in (page.eojeol_starts, page.eojeol_ends))
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         total = sums[text[start:end]]
         total[0] += 2 * int(hits[end] - hits[start])
-        total[1] += int(made[end] - made[start] + wanted[end] - wanted[start])
+        total[1] += int(made_cuts[end] - made_cuts[start] + borders[end] - borders[start])
     scores = [above / below for above, below in sums.values() if below]
     return float(np.mean(scores)) if scores else float("nan")
 

@@ -57,13 +57,13 @@ def training_words(reading: CountResult, recipe: Recipe) -> TrainingWords:
 def _sampled(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]:
     """Sample words and runs if there are too many; the words of sampled runs stay, with the count 0."""
     n = weights(counts.n, enough(len(counts)))
-    kept = n > 0
+    used = n > 0
     if runs is not None:
         runs = sampled(runs, enough(len(runs)))
-        kept[words_in(runs, counts.words)[1]] = True
+        used[words_in(runs, counts.words)[1]] = True
     if bool((n == counts.n).all()):
         return counts, runs
-    return Counts(tuple(counts.column.filter(kept)), n[kept], seen=counts.n[kept]), runs
+    return Counts(tuple(counts.column.filter(used)), n[used], seen=counts.n[used]), runs
 
 
 def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, on_progress: OnProgress) -> SegmentedCounts:

@@ -52,9 +52,9 @@ def material() -> Material:
 
 def english_of(files: Iterable[Path]) -> Text | None:
     """English beside the Korean, a domain a file; None where there is none."""
-    found = {file.name.split(".")[0]: head(file, ENGLISH) for file in sorted(files)}
-    kept = {name: lines for name, lines in found.items() if lines}
-    return Text.of(kept) if kept else None
+    texts = {file.name.split(".")[0]: head(file, ENGLISH) for file in sorted(files)}
+    nonempty = {name: lines for name, lines in texts.items() if lines}
+    return Text.of(nonempty) if nonempty else None
 
 
 def code_of(files: Iterable[Path]) -> Text | None:

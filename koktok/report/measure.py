@@ -85,11 +85,11 @@ def entries_of(words: Sequence[str]) -> list[Entry]:
     >>> [(entry.name, entry.spec) for entry in entries_of(["hf:a=b/tokenizer.json", "ours=koktok:my-tokenizer"])]
     [('', 'hf:a=b/tokenizer.json'), ('ours', 'koktok:my-tokenizer')]
     """
-    found = []
+    entries = []
     for word in words:
         named = re.fullmatch(r"([^:/=]+)=(.+)", word)
-        found.append(Entry(named[2], named[1]) if named else Entry(word))
-    return found
+        entries.append(Entry(named[2], named[1]) if named else Entry(word))
+    return entries
 
 
 def showcase(texts: Sequence[str], count: int, seed: int, golds: Sequence[GoldCorpus] = ()) -> list[Sentence]:
@@ -180,8 +180,8 @@ def measure(
             continue
         rows.append(done.row.model_copy(update=row.model_dump(include={"number", "name", "spec", "family"})))
         measured.update(done.measures)
-        for spans, found in zip(tokens, done.tokens, strict=True):
-            spans[number] = found
+        for spans, row_spans in zip(tokens, done.tokens, strict=True):
+            spans[number] = row_spans
     run.on_progress(f"measuring {len(entries)} tokenizers", len(entries), len(entries))
     return Report(
         title=title,
@@ -204,10 +204,10 @@ def measure(
 
 def _adjusted(rows: Sequence[ReportRow]) -> list[ReportRow]:
     """With p-values that know how many tests stand in the report."""
-    found = iter(holm([one.p for row in rows for one in row.differences.values()]))
+    adjusted = iter(holm([one.p for row in rows for one in row.differences.values()]))
     return [
         row.model_copy(
-            update={"differences": {k: replace(one, adjusted=next(found)) for k, one in row.differences.items()}}
+            update={"differences": {k: replace(one, adjusted=next(adjusted)) for k, one in row.differences.items()}}
         )
         for row in rows
     ]
@@ -254,11 +254,11 @@ class _Measuring:
                 self._reference = self._scores(self.against)
             for key in COMPARED:
                 if key in scores.values and key in self._reference.values:
-                    found = compare(
+                    difference = compare(
                         scores, self._reference, key, resamples=self.options["resamples"], seed=self.options["seed"]
                     )
-                    if math.isfinite(found.value):
-                        differences[key] = found
+                    if math.isfinite(difference.value):
+                        differences[key] = difference
         shown = tokenizer.encode_lines([sentence.text for sentence in self.material.shown])
         return _Done(
             row=row_of(tokenizer, scores).model_copy(update={"differences": differences}),
@@ -356,19 +356,19 @@ def measure_speed(
 
     opened = [_opened(entry, opener) for entry in entries]
     names, total = _names(entries, opened), 0
-    kept: list[str] = []
+    sample: list[str] = []
     for line in lines:
         total += len(line.encode())
-        if total > SPEED_BYTES and kept:
+        if total > SPEED_BYTES and sample:
             break
-        kept.append(line)
+        sample.append(line)
     rows = []
     for number, (entry, tokenizer, name) in enumerate(zip(entries, opened, names, strict=True), start=1):
         (on_progress or _silent)("timing", number - 1, len(entries))
         if isinstance(tokenizer, str):
             continue
-        found = speed(lambda spec=entry.spec: opener(spec), kept).as_dict()  # type: ignore[misc]
-        rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in found.items() if v is not None}))
+        figures = speed(lambda spec=entry.spec: opener(spec), sample).as_dict()  # type: ignore[misc]
+        rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in figures.items() if v is not None}))
     return SpeedReport(
         machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows
     )

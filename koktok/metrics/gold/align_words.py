@@ -33,12 +33,12 @@ def align_words(words: Sequence[str], morphemes: Sequence[str]) -> list[int] | N
     sizes = [0, *accumulate(len(letters(morpheme)) for morpheme in morphemes)]
     ways: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for word in words:
-        found: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for start, (cost, taken) in sorted(ways.items()):
+        best: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for start, (cost, counts) in sorted(ways.items()):
             for end, more in _ends(word, morphemes, sizes, start):
-                if end not in found or cost + more < found[end][0]:
-                    found[end] = cost + more, (*taken, end - start)
-        ways = dict(sorted(found.items(), key=lambda item: (item[1][0], item[0]))[:KEPT])
+                if end not in best or cost + more < best[end][0]:
+                    best[end] = cost + more, (*counts, end - start)
+        ways = dict(sorted(best.items(), key=lambda item: (item[1][0], item[0]))[:KEPT])
     return list(ways[len(morphemes)][1]) if len(morphemes) in ways else None
 
 

@@ -202,16 +202,16 @@ def _kiwi(lines: list[str]) -> Read:
         row = line.split("\t")
         if not line.strip():
             continue
-        found = [_TAGGED.fullmatch(item) for item in row[1].split(" ")] if len(row) > 1 else []
-        if not found or not all(found):
+        tagged = [_TAGGED.fullmatch(item) for item in row[1].split(" ")] if len(row) > 1 else []
+        if not tagged or not all(tagged):
             raise ValueError(f"line {number} is not a sentence, a tab and morphemes with tags")
-        pairs = [(part, m[2]) for m in found if m for part in (m[1].split("_") if all(m[1].split("_")) else [m[1]])]
+        pairs = [(part, m[2]) for m in tagged if m for part in (m[1].split("_") if all(m[1].split("_")) else [m[1]])]
         words = row[0].split()
         possible = max([len(words), *map(len, words)]) <= MOST  # the work grows with the square of both
-        taken = (align_words(words, [form for form, _ in pairs]) if possible else None) or [0] * len(words)
+        counts = (align_words(words, [form for form, _ in pairs]) if possible else None) or [0] * len(words)
         sentence: list[Word] = []
         at = 0
-        for word, n in zip(words, taken, strict=True):
+        for word, n in zip(words, counts, strict=True):
             mine = pairs[at : at + n]
             sentence.append((word, [form for form, _ in mine], [tag for _, tag in mine], True))
             at += n

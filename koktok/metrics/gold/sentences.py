@@ -144,7 +144,7 @@ class GoldCorpus:
         ([(4, 'V|E')], 0.667)
         """
         skipped: Counter[str] = Counter()
-        made = []
+        annotated = []
         total = 0
         for words, document in zip(sentences, documents or [""] * len(sentences), strict=True):
             text = ""
@@ -163,26 +163,26 @@ class GoldCorpus:
                 total += 1
                 reason = _reason(form, forms, tags)
                 if not reason:
-                    found = surface_cuts(form, forms)
-                    reason = "morphemes do not fit the form" if found.cost > TOLERATED else ""
+                    alignment = surface_cuts(form, forms)
+                    reason = "morphemes do not fit the form" if alignment.cost > TOLERATED else ""
                 if reason:
                     skipped[reason] += 1
                     masked.append((at, at + len(form)))
                     continue
                 morphemes += [
                     GoldMorpheme(m, tag, at + a, at + b)
-                    for m, tag, (a, b) in zip(forms, tags, found.spans, strict=True)
+                    for m, tag, (a, b) in zip(forms, tags, alignment.spans, strict=True)
                 ]
                 cuts += [
                     GoldCut(at + p, kind_of(tags[k], tags[k + 1]))
-                    for p, k in found.cuts
+                    for p, k in alignment.cuts
                     if is_syllable(form[p - 1]) and is_syllable(form[p])
                 ]
-                outer += [at + p for p, _ in found.cuts if not (is_syllable(form[p - 1]) and is_syllable(form[p]))]
-                fused += [GoldCut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
-                edges = {p + side for p, _ in found.fused for side in (0, 1)} - {p for p, _ in found.cuts}
+                outer += [at + p for p, _ in alignment.cuts if not (is_syllable(form[p - 1]) and is_syllable(form[p]))]
+                fused += [GoldCut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in alignment.fused]
+                edges = {p + side for p, _ in alignment.fused for side in (0, 1)} - {p for p, _ in alignment.cuts}
                 neutral += sorted(at + p for p in edges if 0 < p < len(form))
-            made.append(
+            annotated.append(
                 GoldSentence(
                     text,
                     tuple(morphemes),
@@ -194,7 +194,7 @@ class GoldCorpus:
                     tuple(outer),
                 )
             )
-        return cls(name, human, made, total, skipped, digest or _digest(made))
+        return cls(name, human, annotated, total, skipped, digest or _digest(annotated))
 
 
 def check_names(corpora: Iterable[GoldCorpus]) -> None:
