@@ -1,7 +1,7 @@
-"""`Recipe`: everything that changes the artifact and nothing that does not (no threads, no paths, no progress).
+"""`Recipe`: every setting that changes the result, and no other (no threads, no paths, no progress).
 
-The file koktok.toml of a trained folder holds the recipe and, beside it, the signature: what was read and which
-libraries ran. `--recipe koktok.toml` takes the first and ignores the second.
+koktok.toml of a trained folder holds the recipe and the signature (digests of the text, versions of libraries), which
+`--recipe koktok.toml` ignores.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 2
-"""Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
+"""Version of the recipe; folders of older versions are read for ever, those of newer ones are refused."""
 
 FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
 """Models over characters, which may lack one; bytes lack none, and whole words are not spelled."""
@@ -228,7 +228,7 @@ class TrainRecipe(_Section):
     def _are_characters(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
         wrong = [] if isinstance(value, str) else [c for c in "".join(value) if not c.isprintable() or c in FORBIDDEN]
         if wrong:
-            raise RecipeError(f"{wrong[0]!r} can be no piece, and `required` asks for it", hint="--require ks-x-1001")
+            raise RecipeError(f"`required`: {wrong[0]!r} cannot be a piece", hint="--require ks-x-1001")
         return value
 
     @field_validator("specials")
@@ -331,7 +331,7 @@ class Recipe(_Section):
     @classmethod
     def _jamo_is_one_of_three(cls, value: Any) -> Any:
         if value not in (True, False, "fallback"):
-            raise RecipeError(f'the recipe value `jamo` is {value!r}: wanted true, false or "fallback"')
+            raise RecipeError(f'the recipe value `jamo` is {value!r}: expected true, false or "fallback"')
         return value
 
     @model_validator(mode="before")
@@ -359,7 +359,7 @@ class Recipe(_Section):
                 hint=f"--specials {','.join((UNKNOWN[0], *train.specials))}",
             )
         taken = len(train.specials) + train.reserved
-        if train.reserved and taken >= train.vocab_size:  # without reserved tokens the trainer says what the text needs
+        if train.reserved and taken >= train.vocab_size:  # without reserved tokens the trainer has a better message
             raise RecipeError(
                 f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {train.vocab_size:,}",
                 hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
@@ -399,7 +399,7 @@ class Recipe(_Section):
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """Specials, reserved slots and what a style wants at the very end, in the order of their ids."""
+        """Special tokens, reserved slots and the last tokens of a style, in the order of their ids."""
         tail = STYLES[self.special.style].tail
         head = tuple(token for token in self.train.specials if token not in tail)
         return (*head, *styles.reserved_slots(self.train.reserved), *tail)
@@ -411,25 +411,25 @@ class Recipe(_Section):
 
     @property
     def normalizer(self) -> Normalizer:
-        """What normalizes text before words are analysed; see `normalizer_for`."""
+        """The normalizer of text before the analysis; see `normalizer_for`."""
         return Normalizer(self.normalize)
 
     def normalizer_for(self, vocab: Vocab) -> Normalizer:
-        """What normalizes the text that a vocabulary reads: syllables are taken apart where `jamo` says so."""
+        """The normalizer of a tokenizer with this vocabulary, which decomposes syllables with `jamo`."""
         if not self.jamo:
             return self.normalizer
         whole = vocab.whole_characters if self.jamo == "fallback" else ()
         return JamoNormalizer(self.normalize, whole)
 
     def prefix_for(self, vocab: Vocab) -> Prefix:
-        """Where the space before the first word stands: see `koktok.text.prefix`."""
+        """The place of the space before the first word, see `koktok.text.prefix`."""
         if not self.pretokenize.prefix_space:
             return ""
         return "each" if self.format == 1 or vocab.bytewise or not vocab.n_bytes else "first"
 
     @property
     def pattern(self) -> Pattern:
-        """What cuts text into pretokens; superwords cross spaces, see `Pattern.within_words`."""
+        """The pattern of pretokens; superwords cross spaces, see `Pattern.within_words`."""
         chosen = self.pretokenize
         if chosen.pattern != "koktok":
             return PublishedPattern(name=chosen.pattern)
@@ -437,7 +437,7 @@ class Recipe(_Section):
 
     @classmethod
     def build(cls, values: Mapping[str, Any], *, stored: bool = False) -> Recipe:
-        """A recipe of plain nested values.
+        """Build a recipe from plain nested values.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ class Recipe(_Section):
             For an unknown key or an impossible value; names the key, what came and what is allowed.
         """
         if not isinstance(values, Mapping):
-            raise RecipeError(f"a {type(values).__name__} came where the values of a recipe were wanted")
+            raise RecipeError(f"expected the values of a recipe as a mapping, got a {type(values).__name__}")
         try:
             return cls.model_validate(dict(values), context={"stored": stored})
         except ValidationError as error:
@@ -470,7 +470,7 @@ class Recipe(_Section):
             When the text is no TOML, holds other tables, or the recipe is wrong.
         """
         if not isinstance(text, str):
-            raise RecipeError(f"a {type(text).__name__} came where TOML was wanted", hint="Recipe.load(FILE)")
+            raise RecipeError(f"expected TOML, got a {type(text).__name__}", hint="Recipe.load(FILE)")
         try:
             table = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -491,7 +491,7 @@ class Recipe(_Section):
             When it cannot be read.
         """
         if not isinstance(path, str | os.PathLike):
-            raise RecipeError(f"{path!r} came where the path of a recipe was wanted")
+            raise RecipeError(f"expected the path of a recipe, got {path!r}")
         file = Path(path)
         file = file / "koktok.toml" if file.is_dir() else file
         try:
@@ -720,7 +720,7 @@ DEPENDENT: dict[tuple[str, str], Callable[[Values], Any]] = {
     ("train", "superwords"): _superwords,
     ("train", "price"): lambda v: "bits" if _is_own_unigram(v) else "tokens",
     PATTERN: _pattern,
-    ("normalize", "zero_width"): lambda v: v["pretokenize"]["pattern"] == "koktok",  # published patterns know NFC alone
+    ("normalize", "zero_width"): lambda v: v["pretokenize"]["pattern"] == "koktok",  # published patterns have no fold
     TRIM_OFFSETS: _trim_offsets,
 }
 """Defaults that depend on the model, the preset and the style, by section and field; each may depend on those above it."""
@@ -790,16 +790,16 @@ DEFAULTS: dict[str, Values] = {name: _plain(of()) or {} for name, of in SECTIONS
 
 
 def _check_special(token: str) -> None:
-    """Refuse a special token that some reader of the files takes for something else, or cannot write."""
+    """Refuse a special token that a reader of the files would misinterpret or could not write."""
     strange = next((char for char in token if unicodedata.category(char) in ("Cc", "Cs")), "")
     if strange:
         raise RecipeError(
-            f"the special token {token[:40]!r} holds the control character U+{ord(strange):04X}; wanted: text that one can see",
+            f"the special token {token[:40]!r} holds the control character U+{ord(strange):04X}; expected visible text",
             hint="--specials '<unk>,<s>,</s>'",
         )
     if len(token) > LONGEST_SPECIAL:
         raise RecipeError(
-            f"a special token of {len(token):,} characters came; {LONGEST_SPECIAL} are the most",
+            f"expected special tokens of at most {LONGEST_SPECIAL} characters, got one of {len(token):,}",
             hint="--specials '<unk>,<s>,</s>'",
         )
     if token in BYTE_PIECES:
@@ -810,7 +810,7 @@ def _check_special(token: str) -> None:
 
 
 def _explained(error: ValidationError) -> RecipeError:
-    """The first complaint of pydantic in our words."""
+    """Translate the first error of pydantic into a RecipeError."""
     first, *others = error.errors()
     if isinstance(first["input"], Mapping) and others and others[0]["loc"][:-2] == first["loc"][:-1]:
         first = others[0]  # of a number or a mapping, the mapping was meant

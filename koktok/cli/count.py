@@ -53,7 +53,9 @@ def count(
     Example: koktok count crawl/*.txt --runs -o crawl.parquet
     """
     if not 0 <= holdout < 1:
-        raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")
+        raise UsageError(
+            f"expected `--holdout` with a share of the lines from 0 to under 1, got {holdout}", hint="--holdout 0.05"
+        )
     if out.suffix != ".parquet":
         raise UsageError(
             f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {typed(f'{out}.parquet')}"
@@ -150,7 +152,8 @@ def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress
 
     if len(files) < 2:
         raise UsageError(
-            "a merge wants two count files or more", hint="koktok count merge A.parquet B.parquet -o C.parquet"
+            f"expected two count files or more to merge, got {len(files)}",
+            hint="koktok count merge A.parquet B.parquet -o C.parquet",
         )
     progress("merge", 0, None)
     words = [Path(file) for file in files]

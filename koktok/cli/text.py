@@ -95,7 +95,9 @@ def encode(
     loaded = load_folder(tokenizer)
     if format is not None or out is not None:
         if format is None or out is None:
-            raise UsageError("token files want --format and --out", hint="--format npy --out FOLDER")
+            raise UsageError(
+                "expected both --format and --out for token files, got one of them", hint="--format npy --out FOLDER"
+            )
         if sample_alpha is not None or dropout is not None or seed is not None:
             raise UsageError("token files hold no samples", hint="leave out --sample-alpha, --dropout and --seed")
         _write_token_files(

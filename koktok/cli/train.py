@@ -122,7 +122,7 @@ def train(
             quiet=quiet,
         )
         return
-    if log is not None and log != "json":  # what is wrong with its place is better told now than behind the training
+    if log is not None and log != "json":  # an error comes before the training
         if not Path(log).absolute().parent.is_dir():
             raise InputError(f"there is no folder for the log `{log}`", hint="--log json")
         if check_file(log, shown.is_log).is_file() and Path(log).stat().st_size and not again:
@@ -145,7 +145,7 @@ def train(
 
 
 def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
-    """Whether a folder came of this recipe and this text, as far as that can be told before the training."""
+    """Whether a folder was trained with this recipe on this text, as far as can be seen before the training."""
     from koktok.count.count_files import CountFile
     from koktok.errors import ArtifactError
     from koktok.formats.folder import MARK, read_folder

@@ -27,7 +27,7 @@ NO_BORDERS = "Fewer tokens make text shorter. Nobody cut the held-out words, so 
 """One sentence under the table."""
 
 BOUND_TO = 0.95
-"""From so many boundaries kept on, nobody is told how to keep more."""
+"""Share of boundaries from which no way to keep more is suggested."""
 
 
 def write_log(target: str, content: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def is_log(file: Path) -> bool:
 
 
 def announced(progress: ConsoleProgress, recipe: Recipe) -> OnProgress:
-    """Progress that says of a long stage what it will be before it begins."""
+    """Progress with a note on a long stage before it starts."""
     announced: set[str] = set()
 
     def on_progress(stage: str, done: int, total: int | None) -> None:
@@ -153,7 +153,7 @@ def _missed(outcome: Mapping[str, Any]) -> str:
 
 
 def _next(training: Training, out: Path) -> Iterator[str]:
-    """What was asked for and given, and what a user may type next."""
+    """Lines on the target of the training, and commands to try next."""
     folder, options = shlex.quote(str(out)), training.tokenizer.recipe.train
     outcome = training.log.get("dials")
     if outcome:
@@ -171,7 +171,7 @@ def _next(training: Training, out: Path) -> Iterator[str]:
 
 
 def _shown(tokenizer: TrainedTokenizer, line: str) -> list[str]:
-    """The pieces of a line as people read them: spelled bytes as the text they stand for."""
+    """The readable pieces of a line; spelled bytes are decoded."""
     encoding = tokenizer.encode(line)
     spelled = tokenizer.vocab.kind in ("bpe-bytes", "wordpiece-bytes")
     return [tokenizer.decode([i]) for i in encoding.ids] if spelled else encoding.pieces

@@ -1,9 +1,8 @@
 """Cuts against the boundaries of gold morphemes.
 
-A cut counts where it stands between two Hangul syllables of one eojeol. A boundary inside a syllable (했 = 하 + 었) has no legal
-cut; it stays out of M10a and is a miss that nobody can avoid in M10b. A cut beside such a syllable (해|요 for 하 + 아요) is
-neither right nor wrong. No figure travels without the trivial row (one token a syllable) and the arithmetic bound
-F1 ≤ 2·min(c, g)/(c + g).
+A cut counts between two Hangul syllables of one eojeol. A boundary inside a syllable (했 = 하 + 었) has no legal cut; M10a leaves
+it out, and in M10b it is an unavoidable miss. A cut beside such a syllable (해|요 for 하 + 아요) is neither right nor wrong. Every
+figure is reported with the trivial row (one token for each syllable) and the arithmetic bound F1 ≤ 2·min(c, g)/(c + g).
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def by_type(tokens: PageTokens, gold: GoldPage) -> float:
 
 
 def trivial_rows(gold: GoldPage) -> dict[str, float]:
-    """What stands beside every boundary score of this gold: one token a syllable, and the recall without jamo."""
+    """Reference figures of a gold corpus: one token for each syllable, and the recall without jamo."""
     borders, places, fused = int(gold.borders.sum()), int(gold.inner.sum()), int(gold.fused.sum())
     eojeols = int(gold.eojeols.sum())
     return {

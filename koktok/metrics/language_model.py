@@ -31,7 +31,7 @@ HELD: Final = 5
 """Every fifth block is held out."""
 
 UNKNOWN_BITS: Final = 16
-"""What each character inside an unknown token costs besides: it has to be told by other means."""
+"""Additional bits of each character inside an unknown token, which has to be transmitted by other means."""
 
 
 def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size: int) -> list[Floats]:
@@ -70,7 +70,7 @@ def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size:
     grams, first, counts = np.unique(keys, return_index=True, return_counts=True)
     for k in range(order - 1, -1, -1):
         tables.append((k, grams, counts))
-        if k:  # how many different tokens stand before each shorter n-gram, in place of how often it stands
+        if k:  # the number of different tokens before each shorter n-gram, in place of its count
             grams, again, counts = np.unique(
                 contexts[k - 1][first] * width + word[first], return_index=True, return_counts=True
             )
@@ -95,7 +95,7 @@ def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size:
 
 
 def _find(known: Ints, keys: Ints) -> Ints:
-    """Where each wanted key stands among the sorted known ones; −1 where it does not."""
+    """The index of each key among the sorted known ones; −1 for others."""
     if not len(known):
         return np.full(len(keys), -1, dtype=np.int64)
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
@@ -140,7 +140,7 @@ def ngram_table(tokenizer: Tokenizer, text: Text) -> Table | None:
 
 
 def segmentation_entropy(tokenizer: Tokenizer, text: Text) -> Table | None:
-    """Bits of the posterior over segmentations of each line; None where the model is no Unigram that we can ask."""
+    """Bits of the posterior over segmentations of each line; None if the model is no Unigram with known scores."""
     scores = tokenizer.unigram()
     if scores is None:
         return None

@@ -38,12 +38,12 @@ class Text:
 
     @classmethod
     def of(cls, domains: Mapping[str, Sequence[str]]) -> Text:
-        """Lines by domain; empty lines are left out. An InputError where a bare `str` comes in place of lines."""
+        """Lines by domain; empty lines are left out. InputError for a bare `str` in place of lines."""
         lines: list[str] = []
         where: list[int] = []
         for k, (name, texts) in enumerate(domains.items()):
             if isinstance(texts, str):
-                raise InputError(f"one `str` came where the lines of `{name}` were wanted")
+                raise InputError(f"expected the lines of `{name}`, got one `str`")
             composed = [normalized("NFC", line) for line in texts if line.strip()]
             lines += composed
             where += [k] * len(composed)
@@ -105,18 +105,20 @@ class Text:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Lines that say the same in Korean and in another language."""
+    """Parallel lines in Korean and in another language."""
 
     korean: list[str]
     other: list[str]
 
     def __post_init__(self) -> None:
         if len(self.korean) != len(self.other):
-            raise UsageError(f"parallel text wants as many lines on both sides; {len(self.korean)}, {len(self.other)}")
+            raise UsageError(
+                f"expected as many lines on both sides of parallel text, got {len(self.korean)} and {len(self.other)}"
+            )
 
 
 class Page:
-    """Lines (NFC) as one array of code points, with what every metric asks of them.
+    """Lines (NFC) as one array of code points, with the masks and counts that metrics share.
 
     >>> page = Page(["하늘이 맑다", "응"])
     >>> page.eojeol_starts.tolist(), page.eojeol_ends.tolist(), page.eojeol_lines.tolist()
@@ -185,7 +187,7 @@ class Page:
         return self.by_line(self.eojeol_lines, mask.astype(np.float64))
 
     def by_line(self, lines: Ints, weights: npt.ArrayLike | None = None) -> Ints:
-        """Sums over things that stand in these lines."""
+        """Sums over items, each in one of these lines."""
         return np.bincount(lines, weights=weights, minlength=len(self)).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What each metric is: `definitions.toml`, read once. A metric is a formula over column sums, and the words that explain it."""
+"""The definitions of metrics in `definitions.toml`: a formula over column sums, and its description in two languages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ratio(above: Any, below: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """What a reader of a figure has to know. `better`: lower, higher, one (nearer to 1), none (a description)."""
+    """The description of a figure. `better`: lower, higher, one (nearer to 1), none (a description)."""
 
     name: str
     title: str

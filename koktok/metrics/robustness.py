@@ -18,7 +18,7 @@ Edit = tuple[str, list[int]]
 """The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""
 
 CONTEXTS: Final = ("", "그 ", "(", "“")
-"""What stands before a word: the start of a line, another word, a bracket, a quotation mark."""
+"""Contexts before a word: the start of a line, another word, a bracket, a quotation mark."""
 
 KEYS: Final = ("ㅂㅈㄷㄱㅅㅛㅕㅑㅐㅔ", "ㅁㄴㅇㄹㅎㅗㅓㅏㅣ", "ㅋㅌㅊㅍㅠㅜㅡ")
 

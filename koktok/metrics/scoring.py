@@ -62,7 +62,7 @@ class Scores:
     statistics: Statistics = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: the same inputs give the same bytes when keys are sorted."""
+        """Values for JSON; the same inputs give the same bytes when keys are sorted."""
         trivial = {n: {k: Value(v).as_dict()["value"] for k, v in row.items()} for n, row in self.trivial.items()}
         same = {name: getattr(self, name) for name in ("details", "signature", "tokenizer")}
         values = {name: value.as_dict() for name, value in sorted(self.values.items())}
@@ -227,7 +227,7 @@ def _parts(table: Table, text: Text, resamples: int, seed: int) -> dict[str, Val
 
 
 def _within(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Intervals of shares end at 0 and 1, which Student's t knows nothing of."""
+    """Clip the intervals of shares to 0 and 1, as Student's t has no bounds."""
 
     def clipped(value: Value) -> Value:
         if value.low is None or value.high is None:
@@ -289,7 +289,7 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
 
 
 def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int) -> Difference:
-    """The same groups of blocks left out on both sides, one after the other."""
+    """Compare two histograms by the jackknife over the same groups of blocks."""
     (a, a_size), (b, b_size) = ((scores.statistics.histogram, scores.tokenizer["size"]) for scores in (first, second))
     if a is None or b is None or first.signature["text"] != second.signature["text"]:
         raise UsageError(f"`{m.name}` was not measured on the same text for both")
@@ -361,7 +361,7 @@ def _opened(tokenizer: Any) -> Tokenizer:
         return tokenizer
     if isinstance(tokenizer, str | Path):
         return load(str(tokenizer))
-    raise UsageError(f"a {type(tokenizer).__name__} came where a tokenizer, a folder or a reference was wanted")
+    raise UsageError(f"expected a tokenizer, a folder or a reference, got a {type(tokenizer).__name__}")
 
 
 def _text(text: Any) -> Text:

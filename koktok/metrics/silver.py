@@ -86,7 +86,7 @@ class Silver:
     def score(
         self, rows: Tokens, *, unknown: frozenset[int] = frozenset(), bytes_: frozenset[int] = frozenset()
     ) -> SilverFigures:
-        """The row of whoever made these tokens of `texts`."""
+        """The figures of these tokens of `texts`."""
         cuts, n = PageTokens(self.page, rows).cuts, np.diff(rows.indptr)
         tokens, of_token = float((n * self.n).sum()), np.repeat(self.n, n)
 

@@ -22,7 +22,7 @@ from koktok.errors import UsageError
 from koktok.metrics.registry import Floats
 from koktok.tokenizer.tokens import Ints
 
-LEAST_SOURCES: Final = 5  # with fewer documents or domains, resampling them says nothing
+LEAST_SOURCES: Final = 5  # fewer documents or domains are too few to resample
 BLOCK: Final = 50
 GROUPS: Final = 20  # of the jackknife
 CHUNK: Final = 1 << 22  # resampled blocks in memory at once

@@ -1,4 +1,4 @@
-"""The user dictionary of Kiwi: its name and digest are part of a recipe, the place of its file is not."""
+"""The user dictionary of Kiwi; a recipe holds its name and digest, not the path of its file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def with_dictionary(recipe: Recipe, path: str | None) -> tuple[Recipe, str | Non
         if path is not None:
             raise InputError(f"the user dictionary `{path}` cannot be read: {error}") from error
         raise RecipeError(
-            f"the recipe wants the user dictionary {called}, and there is no such file here",
+            f"the recipe needs the user dictionary {called}, and there is no such file here",
             hint="--user-dictionary FILE, or --user-dictionary '' to do without",
         ) from None
     if not digest.startswith(expected):
         raise RecipeError(
-            f"the recipe wants the user dictionary {called}, and `{path or named}` is another one ({digest[:16]})",
+            f"the recipe needs the user dictionary {called}, and `{path or named}` is another one ({digest[:16]})",
             hint="--user-dictionary FILE with the one of the recipe, or --recipe with another recipe",
         )
     name = named if named and expected else Path(path or named).name

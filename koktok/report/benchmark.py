@@ -1,4 +1,4 @@
-"""The benchmark `ko-1` (docs/benchmark.md): which text, which gold and how many samples make rows that stand side by side."""
+"""The benchmark `ko-1` (docs/benchmark.md): its text, gold and numbers of samples, which make rows comparable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENGLISH: Final = 2000
 SAMPLE: Final = 500
 """Lines for the measures that encode again."""
 LEFT_OUT: Final = ("bible-krv-1961", "news-north-korean")
-"""Sources that say what bible-modern and news-parallel say."""
+"""Sources with the same content as bible-modern and news-parallel."""
 GOLDS: Final = (
     "ko_kaist-ud-dev.conllu",
     "ko_ksl-ud-dev.conllu",

@@ -74,7 +74,7 @@ class Line:
 
 
 def ticks(low: float, high: float, count: int = 6) -> list[float]:
-    """Round numbers between two ends, about `wanted` of them.
+    """Round numbers between two ends, about `count` of them.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def points(
 ) -> str:
     """Points between two axes, each with its name; the front is joined by steps, unless there are `curves` to draw instead.
 
-    A name that finds no room beside its point stands farther off on a thin line; where there is none at all, its number does.
+    A name without room beside its point is placed farther away with a thin line, or replaced by its number.
     """
     narrow = width < NARROW
     left, right, top, bottom = 44 if narrow else 64, 8 if narrow else 24, 16, 52

@@ -46,7 +46,7 @@ class Side:
 class WordChange:
     """An eojeol that is cut differently: its pieces on both sides, and how often.
 
-    `~` before or behind the pieces says that the token crosses the space there.
+    `~` before or after the pieces marks a token that crosses the space.
     """
 
     word: str
@@ -154,7 +154,7 @@ def difference(
                     cuts = left.cuts[start + 1 : end], right.cuts[start + 1 : end]
                     only_a += int((cuts[0] & ~cuts[1]).sum())
                     only_b += int((cuts[1] & ~cuts[0]).sum())
-            # Where only the space goes with another token, nobody would call the line changed.
+            # A line in which only a space is in another token is not counted as changed.
             if eojeols_changed == before and len(x.ids) == len(y.ids):
                 continue
             changed += 1

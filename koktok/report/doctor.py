@@ -58,7 +58,7 @@ CHECKS: Final[dict[str, tuple[Severity, str]]] = {
 """Each check with its severity and its title, gravest first."""
 
 ENDINGS: Final = ("고", "는", "지", "게", "던", "거나", "도록")
-"""What stands behind every verb stem as it is written here."""
+"""Endings that every verb stem takes in this spelling."""
 
 BEHIND_FINAL: Final = ("으니", "으면", "으며")
 BEHIND_VOWEL: Final = ("니", "면", "며")
@@ -221,7 +221,7 @@ class _Pieces:
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
 
     def paradigms(self) -> list[tuple[int, str, str]]:
-        """Stems that stand in one piece with an ending, and in a piece of their own before another (먹고 beside 먹|으니)."""
+        """Stems that are one piece with an ending, and a piece of their own before another (먹고 beside 먹|으니)."""
         ids = {text: i for i, text in self.texts.items()}
         whole: defaultdict[str, list[str]] = defaultdict(list)
         for text in ids:

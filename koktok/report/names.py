@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def distinct(names: Sequence[str], places: Sequence[str] = ()) -> list[str]:
-    """Names that are all different: doubled ones get as many folders in front as tell them apart, or a number behind.
+    """Make names distinct: equal ones get the folders in front that differ, or a number behind.
 
     Examples
     --------

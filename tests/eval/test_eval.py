@@ -16,8 +16,7 @@ from eval.bits import HALVES, PEER, compared
 from eval.bits import Material as BitsMaterial
 from eval.peers import PEERS, Peer, train_peer
 from eval.picture import draw
-from eval.suites.full import suite as full
-from eval.suites.quick import suite as quick
+from eval.suites import full, quick
 from eval.texts import base_lines, split
 from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney
@@ -104,11 +103,11 @@ def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) 
 
 def test_nothing_that_is_measured_was_trained_on() -> None:
     suite = quick()
-    held = {line for lines in suite.held.values() for line in lines}
+    held = {*suite.material.text.lines}
     assert len(held) > 200
     assert len(suite.train) > 600
     assert not held & set(suite.train)
-    assert {sentence.text for sentence in suite.shown} <= held
+    assert {sentence.text for sentence in suite.material.shown} <= held
 
 
 def test_a_peer_that_fails_is_a_row_that_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +165,10 @@ def test_full_reads_a_folder_and_keeps_blocks_apart(tmp_path: Path) -> None:
     assert not set(train) & {line for lines in held.values() for line in lines}
     found = full(tmp_path, size=2300, limit=2000, sample=10)
     assert sum(len(line.split()) for line in found.train) <= 2000
-    assert next(entry.shown for entry in found.published) == "tokenizers/one"
-    assert len(found.published) > 8
-    assert not found.golds[0].human  # its name is Kaist's, its bytes are not
-    assert {sentence.text for sentence in found.shown} <= set(LINES)
+    assert next(entry.shown for entry in found.beside if entry.shown) == "tokenizers/one"
+    assert len(found.beside) > 13
+    assert not found.material.golds[0].human  # its name is Kaist's, its bytes are not
+    assert {sentence.text for sentence in found.material.shown} <= set(LINES)
     with pytest.raises(SystemExit, match="holds no text"):
         full(tmp_path / "gold", size=1, limit=None, sample=1)
 

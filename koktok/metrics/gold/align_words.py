@@ -1,4 +1,4 @@
-"""Morphemes of a sentence to its words: for files that give a whole line and the flat list of what is in it.
+"""Assignment of morphemes to the words of a sentence, for files with a line and the flat list of its morphemes.
 
 Words are filled from left to right at least cost of alignment, so that a contraction at the end of one
 word does not pull the next one along; a few ways to go on are kept at every word, because the cheapest may end badly.

@@ -51,7 +51,7 @@ def read_gold(
         raise InputError(f"the gold file `{path}` cannot be read: {error}") from error
     kind = kind or _guess(lines)
     if kind not in FORMATS:
-        raise UsageError(f"`{kind}` is no kind of gold; wanted one of {', '.join(FORMATS)}")
+        raise UsageError(f"expected a kind of gold, one of {', '.join(FORMATS)}, got `{kind}`")
     try:
         read = [*_READERS[kind](lines)]
     except (IndexError, ValueError) as error:
@@ -87,7 +87,7 @@ def read_gold(
 
 
 def _blob(raw: bytes) -> str:
-    """The id that git gives these bytes."""
+    """The blob id of git."""
     return hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
 
 
@@ -109,7 +109,7 @@ Read = Iterator[tuple[list[Word], str]]
 def _conllu(lines: list[str]) -> Read:
     """Words in ten columns; UD Kaist moves the full morphemes of auxiliaries and copulas to OrigLemma in MISC.
 
-    In the treebank's older training part, punctuation stands by itself in `text` although no SpaceAfter=No is there;
+    In the treebank's older training part, punctuation is separate in `text` although SpaceAfter=No is missing;
     the words, not the comment, make the sentence here, as it only moves edges between eojeols. The document is what
     `newdoc id` names, or `sent_id` without its last number.
     """
@@ -171,7 +171,7 @@ def _sejong(lines: list[str]) -> Read:
             words = []
             continue
         if " " in row[0].strip():
-            raise ValueError(f"line {number} holds a text of several words, and one eojeol was wanted")
+            raise ValueError(f"line {number} has a text of several words; expected one eojeol")
         if "BOS" in row[1:-1] and words:
             yield words, ""
             words = []

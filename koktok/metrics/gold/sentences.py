@@ -16,7 +16,7 @@ FUNCTIONAL: Final = ("N|J", "J|J", "E|J", "V|E", "XS|E", "VCP|E", "E|E", "*|VCP"
 """Borders before a particle (josa), an ending (eomi) or the copula: the kinds on which all schemes of annotation agree."""
 
 KINDS: Final = (*FUNCTIONAL, "*|XSV", "*|XSN", "N|N", "E|V", "other")
-"""Kinds of border, by what stands on both sides. Behind the functional ones: before a suffix that makes a verb or an adjective
+"""Kinds of border, by the classes on both sides. After the functional ones: before a suffix that makes a verb or an adjective
 (공부|하) or another suffix (학생|들), inside a compound, between an ending and an auxiliary written together (먹어|보)."""
 
 
@@ -91,7 +91,7 @@ class GoldSentence:
 
 
 Word = tuple[str, Sequence[str], Sequence[str], bool]
-"""Form, morphemes, tags, and whether a space stands before it."""
+"""Form, morphemes, tags, and whether a space precedes it."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def to_page(
 
 
 def examples() -> list[str]:
-    """The lines of the page's script, its example sentences among them: of those it should know every word."""
+    """The lines of the page's script, with its example sentences, whose words should all have morphemes."""
     return _source("page.js").splitlines()
 
 
