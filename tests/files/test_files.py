@@ -292,7 +292,7 @@ def test_a_file_of_others_is_not_replaced(tmp_path: Path) -> None:
             UsageError, match=r"was not written by koktok; it is left as it is\nhint: mv .*file ELSEWHERE"
         ):
             write(file, ours)
-        with pytest.raises(UsageError, match="is a folder"):
+        with pytest.raises(UsageError, match="got the folder"):
             write(tmp_path, ours)
     assert file.read_bytes() == b"mine"
     file.write_bytes(b"")
