@@ -45,13 +45,12 @@ TESTS = Path(__file__).parents[1] / "tests"
 BYTES = {"train": {"model": "bpe-bytes"}}
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
-    "unigram --superwords": {"train": {"superwords": 0.1}},
+    "unigram --preset aligned": {"train": {"preset": "aligned"}},
     "unigram --jamo": {"jamo": True},
     "bpe": {"train": {"model": "bpe"}},
-    "bpe-bytes": BYTES,
     **{
         f"bpe-bytes --pattern {name}": BYTES | {"pretokenize": {"pattern": name}}
-        for name in ("gpt2", "llama3", "qwen2", "o200k", "cl100k")
+        for name in ("llama3", "gpt2", "qwen2", "o200k", "cl100k", "koktok")
     },
     "wordpiece": {"train": {"model": "wordpiece", "vocab_size": 4000}},
 }

@@ -118,6 +118,7 @@ def train(
             out,
             _sizes(sizes) if sizes else [chosen.train.vocab_size],
             options,
+            compare=compare,
             force=force,
             quiet=quiet,
         )
@@ -178,10 +179,11 @@ def _draw(
     sizes: list[int],
     options: Options,
     *,
+    compare: bool,
     force: bool,
     quiet: bool,
 ) -> None:
-    """The curve: a table on stdout; the same, a drawing and the recipe in the folder."""
+    """Print the curve as a table, and write it with a drawing and the recipe."""
     from koktok.files import write_folder
     from koktok.formats.folder import MARK, TOKENIZER
     from koktok.pipeline import curve
@@ -191,7 +193,7 @@ def _draw(
     with ConsoleProgress(quiet=quiet) as progress:
         try:
             rows, against = curve.train_frontier(
-                sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress)
+                sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress), peer=compare
             )
         except VocabSizeError as error:
             raise VocabSizeError(error.message, error.hint.replace("--vocab-size", "--sizes")) from error

@@ -9,12 +9,15 @@ means that the vocabulary repeats the analyser, not that it is right.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from koktok.count import Counts
 from koktok.count.prepared import after_a_space, prepare
-from koktok.errors import UsageError
-from koktok.metrics.silver import Silver
+from koktok.errors import UsageError, VocabSizeError
+from koktok.metrics.silver import Silver, SilverFigures
+from koktok.pipeline.baseline import PlainSentencePiece
 from koktok.pipeline.road import Options, segment_text
 from koktok.pipeline.words import cut_words
 from koktok.progress import OnProgress
@@ -84,6 +87,7 @@ class Reference:
     gaps: int
     others: int
     trivial: FrontierRow
+    peers: tuple[FrontierRow, ...] = ()
 
     def ceiling(self, tokens_per_eojeol: float) -> float:
         """The highest F1 of any cutting of these words into that many tokens (no character as bytes).
@@ -117,6 +121,10 @@ def _row(silver: Silver, name: str, size: int, spans: Callable[[str], Spans], di
     """Measure a way to cut words."""
     cut = [spans(word) for word in silver.texts]
     figures = silver.score(Tokens.of([[0] * len(row) for row in cut], cut, silver.texts))  # ids do not matter here
+    return _row_of(name, size, figures, dials)
+
+
+def _row_of(name: str, size: int, figures: SilverFigures, dials: dict[str, Any]) -> FrontierRow:
     return FrontierRow(
         name, size, figures.tokens_per_eojeol, figures.precision, figures.recall, figures.f1, figures.f1_all, dials
     )
@@ -220,10 +228,21 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
     return [marks[row.vocab_size, row.tokens_per_eojeol, -row.f1] for row in rows]
 
 
+def peers(words: Counts, recipe: Recipe, silver: Silver, sizes: Sequence[int]) -> tuple[FrontierRow, ...]:
+    """Train SentencePiece Unigram with its default settings at every size that the words allow."""
+    rows = []
+    for size in sorted(sizes):
+        coverage = recipe.train.character_coverage
+        with suppress(VocabSizeError):
+            plain = PlainSentencePiece(words, model="unigram", vocab_size=size, character_coverage=coverage)
+            rows.append(_row_of(plain.name, size, silver.figures(plain.tokenizer), {}))
+    return tuple(rows)
+
+
 def train_frontier(
-    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None
+    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None, peer: bool = True
 ) -> tuple[list[FrontierRow], Reference]:
-    """Many settings and sizes of the default trainer from one count, measured on the held-out words; without superwords."""
+    """Train many settings and sizes from one count, without superwords, and measure them on held-out words beside SentencePiece."""
     options = options or Options()
     if recipe.train.model != "unigram":
         raise UsageError(f"expected --model unigram for a curve, got {recipe.train.model}", hint="--model unigram")
@@ -245,4 +264,7 @@ def train_frontier(
         on_progress=lambda done, total: options.on_progress("train", done, total),
     )
     rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.on_progress)
-    return rows, reference(held, eojeols=eojeols)
+    against = reference(held, eojeols=eojeols)
+    if peer and not prepared.reading.pruned:
+        against = replace(against, peers=peers(prepared.reading.train, recipe, silver_of(held, eojeols), vocab_sizes))
+    return rows, against

@@ -66,11 +66,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series of positive coordinates."""
+    """A series of positive coordinates; a line of no row has a style of its own."""
 
     number: int
     name: str
     values: Sequence[tuple[float, float]]
+    style: str = ""
 
 
 def ticks(low: float, high: float, count: int = 6) -> list[float]:
@@ -123,7 +124,7 @@ def points(
     front = sorted((m for m in marks if m.front), key=lambda m: (m.x, m.y))
     for curve in curves or ():
         path = "M" + "L".join(f"{px(x):.1f},{py(y):.1f}" for x, y in curve.values)
-        style = style_of(curve.number) if curve.number else "bound"
+        style = curve.style or style_of(curve.number)
         parts.append(f'<path class="line {style}" d="{path}"><title>{escape(curve.name)}</title></path>')
     if len(front) > 1 and curves is None:
         path = f"M{px(front[0].x):.1f},{py(front[0].y):.1f}"
@@ -200,15 +201,16 @@ def bars(values: Sequence[Bar], *, width: int = 360, start: float | None = None,
 
 
 def standalone(svg: str, style: str, legend: Sequence[tuple[str, str]] = ()) -> str:
-    """A drawing as a file of its own: with the name space, a style, and a legend of (class, words) at the lower right."""
+    """A drawing as a file of its own: with the name space, a style, and below it a legend of (class, words)."""
     width, height = (int(n) for n in re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
-    top = height - 64 - 18 * len(legend)
     words = "".join(
-        f'<path class="line {name}" d="M{width - 340},{top + 18 * k - 4}h16"/>'
-        f'<text x="{width - 318}" y="{top + 18 * k}">{escape(text)}</text>'
+        f'<path class="line {name}" d="M64,{height + 6 + 18 * k}h24"/>'
+        f'<text x="96" y="{height + 10 + 18 * k}">{escape(text)}</text>'
         for k, (name, text) in enumerate(legend)
     )
+    tall = f'viewBox="0 0 {width} {height + 18 * len(legend)}"'
     head, _, body = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).partition(">")
+    head = head.replace(f'viewBox="0 0 {width} {height}"', tall)
     return f"{head}><style>{style}</style>{body.removesuffix('</svg>')}{words}</svg>\n"
 
 

@@ -52,8 +52,9 @@ def _typed(name: str, value: Any) -> str:
 
 def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> list[dict[str, str]]:
     """The cells of the rows by column, by size, then tokens; a star for those on the front."""
-    rows = ordered(rows)
-    stars = [*on_front(rows), False]
+    starred = dict(zip(map(id, rows), on_front(rows), strict=True))
+    beside = [*reference.peers] if reference else []
+    shown = [*ordered([*rows, *beside]), *([reference.trivial] if reference else [])]
     return [
         {
             "ids": f"{row.vocab_size:,}",
@@ -66,10 +67,10 @@ def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> li
                     strict=True,
                 )
             },
-            "front": "★" * star,
+            "front": "★" * starred.get(id(row), False),
             "options": flags(row.dials),
         }
-        for row, star in zip([*rows, *([reference.trivial] if reference else [])], stars, strict=False)
+        for row in shown
     ]
 
 
@@ -108,7 +109,7 @@ STYLE: Final = """
 svg { background: #fff; font: 12px system-ui, sans-serif } text { fill: #222 } .ko { display: none }
 .grid, .leader { stroke: #ddd } .tick { fill: #666; font-size: 11px } .tick.x, .axis { text-anchor: middle } .tick.y { text-anchor: end }
 .mark { font-size: 11px } .dot { fill: #fff; stroke-width: 2 } .line { fill: none; stroke-width: 1.5 }
-.bound { stroke: #666; stroke-dasharray: 3 3 }
+.bound { stroke: #666; stroke-dasharray: 7 4 } .level { stroke: #666; stroke-dasharray: 1 4 }
 """
 INKS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 """The colours of Okabe and Ito, which colour-blind readers can tell apart."""
@@ -122,8 +123,8 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
     >>> draw([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})])[:39]
     '<svg xmlns="http://www.w3.org/2000/svg"'
     """
-    rows = ordered(rows)
-    xs, ys = [row.tokens_per_eojeol for row in rows], [row.f1 for row in rows]
+    rows, peers = ordered(rows), reference.peers if reference else ()
+    xs, ys = [row.tokens_per_eojeol for row in (*rows, *peers)], [row.f1 for row in (*rows, *peers)]
     ys += [reference.trivial.f1] if reference else []  # its tokens are far to the right
     wide, high = max(0.05 * (max(xs) - min(xs)), 0.02), max(0.05 * (max(ys) - min(ys)), 0.02)
     left, right, bottom, top = min(xs) - wide, max(xs) + wide, max(0.0, min(ys) - high), min(1.0, max(ys) + high)
@@ -136,17 +137,30 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
         curve = [(row.tokens_per_eojeol, row.f1) for row in rows if row.vocab_size == size]
         curves.append(Line(number, f"{size:,} ids", curve))
         legend.append((name, f"{size:,} ids; filled: on the front"))
+    if peers:
+        number = len(sizes) + 1
+        name = style_of(number)
+        mine = f".{name.split()[0]}"
+        style += f"{mine} {{ stroke: #444 }} .mark{mine} {{ stroke: none }}\n"
+        curves.append(Line(number, peers[0].name, [(row.tokens_per_eojeol, row.f1) for row in peers]))
+        legend.append((name, f"{peers[0].name}, default settings"))
     if reference:
         steps = [left + (right - left) * k / 200 for k in range(201)]
         bound = [(x, y) for x in steps if bottom <= (y := reference.ceiling(x)) <= top]
         trivial = reference.trivial
         words = f"one token a character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
-        curves += [Line(0, "ceiling of any tokenizer", bound)] if bound else []
-        curves.append(Line(0, words, [(left, trivial.f1), (right, trivial.f1)]))
-        legend += [("bound", "the ceiling of any tokenizer"), ("bound", words)]
+        if bound:
+            curves.append(Line(0, "upper bound of any tokenizer", bound, "bound"))
+            legend.append(("bound", "upper bound of any tokenizer"))
+        curves.append(Line(0, words, [(left, trivial.f1), (right, trivial.f1)], "level"))
+        legend.append(("level", words))
     marks = [
         Mark(sizes.index(row.vocab_size) + 1, row.name, row.tokens_per_eojeol, row.f1, best)
         for row, best in zip(rows, on_front(rows), strict=True)
+    ]
+    marks += [
+        Mark(len(sizes) + 1, f"SentencePiece {row.vocab_size:,}", row.tokens_per_eojeol, row.f1, front=False)
+        for row in peers
     ]
     axes = ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1 (silver)", "형태소 경계 F1")
     return standalone(points(marks, *axes, curves=curves), style, legend)

@@ -313,18 +313,6 @@ def test_impossible_sizes(halves, size, message):
         )
 
 
-def test_two_points_of_one_name(halves):
-    train, held, eojeols = halves
-    with pytest.raises(UsageError, match="distinct names"):
-        frontier(
-            Job(train, 3000, alphabet=(), coverage=0.9995),
-            held,
-            held_eojeols=eojeols,
-            vocab_sizes=[2400],
-            points=FRONTIER[:1] * 2,
-        )
-
-
 # ── the front ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 some_rows = st.lists(
@@ -388,5 +376,10 @@ def test_a_drawing(halves, rows):
     assert "가 &lt;b&gt;" in drawn
     assert drawn.count('class="dot') == len(rows)
     assert len(re.findall('class="dot[^"]* best"', drawn)) == sum(on_front(rows))
-    assert "ceiling of any tokenizer" in drawn
-    assert "ceiling" not in draw(rows)
+    assert "one token a character" in drawn
+    assert "one token" not in draw(rows)
+    beside = draw(
+        rows, replace(found, peers=(FrontierRow("SentencePiece Unigram", 2400, 3.2, 0.4, 0.4, 0.4, 0.4, {}),))
+    )
+    assert beside.count('class="dot') == len(rows) + 1
+    assert "SentencePiece 2,400" in beside
