@@ -12,7 +12,7 @@ from typing import Any
 from koktok.files import write_file
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
 from koktok.pipeline.estimate import ANALYSED, estimate
-from koktok.pipeline.road import Training
+from koktok.pipeline.training import Training
 from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, print_text, stderr, stdout, table
 from koktok.recipe import Recipe
 from koktok.text.sources import Source

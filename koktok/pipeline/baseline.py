@@ -16,7 +16,8 @@ from koktok.errors import VocabSizeError
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.trivial import TRIVIAL
 from koktok.metrics.silver import Silver, SilverRow
-from koktok.pipeline.road import PEER_WORDS, Training
+from koktok.pipeline.road import PEER_WORDS
+from koktok.pipeline.training import Training
 from koktok.recipe import Group, Recipe
 from koktok.tokenizer import TrainedTokenizer
 from koktok.training.unigram_point import GROUPS

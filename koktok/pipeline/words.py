@@ -78,6 +78,15 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, on_progress:
     )
 
 
+def cut_training_words(
+    words: TrainingWords, recipe: Recipe, segmenter: Segmenter, on_progress: OnProgress
+) -> tuple[SegmentedCounts, SegmentedCounts | None]:
+    """Cut the words of a training, and its runs with the cuts of their words."""
+    segmented = cut_words(words.counts, recipe, segmenter, on_progress)
+    runs = None if words.runs is None else segment_runs(words.runs, segmented)
+    return segmented.where(segmented.n > 0), runs  # without the words that occur only in runs
+
+
 def cut_texts(texts: Counts, recipe: Recipe, segmenter: Segmenter) -> SegmentedCounts:
     """Normalize counted words or sentences and cut their words, in syllables; of more than `MEASURED` texts a sample is used.
 
