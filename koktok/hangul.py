@@ -1,15 +1,15 @@
 """Hangul: what a syllable is, which letters it is made of, and syllables to conjoining jamo and back, exactly.
 
-A Korean syllable fuses morphemes: 갔 is 가 + ㅆ. A tokenizer that works on jamo can cut there. The price is that somebody
-has to compose again on decoding, so jamo are a choice, not the default.
+A Korean syllable fuses morphemes: 갔 is 가 + ㅆ. A tokenizer that works on jamo can cut there. The price is that decoding
+has to compose them again, so jamo are a choice, not the default.
 
 Only the 11,172 modern syllables are touched, by the arithmetic of Unicode (section 3.12): L + V + T. Compatibility jamo
 (ㅋㅋ, ㅠ), ㈜, loose conjoining jamo and old Hangul pass through, and since NFC text never has a lead before a vowel, nor
 an open syllable before a final, composing brings back exactly what was there. hgtk and jamotools, which go through
 compatibility jamo, join the typed ㅎㅏㄴ to 한.
 
-Which letters there are, in which order, and how people type them is what the package `jamo` says. Its `h2j` is `split`, to
-which a test holds it; a table for `str.translate` is six times as quick (100 against 590 ns a character).
+The letters, their order and their typed forms are those of the package `jamo`. Its `h2j` equals `split` (a test); a table for
+`str.translate` is six times as quick (100 against 590 ns a character).
 
 Streaming: what composes on decoding is not prefix-stable. `koktok.tokenizer.decoding` holds a syllable back until it is
 complete; Hugging Face's `DecodeStream` raises "Invalid prefix" at the first syllable that grows (가 becomes 갔).
@@ -88,7 +88,7 @@ EVERYDAY: Final[tuple[str, ...]] = tuple(
         "잘먹겠습니다재밌어요힘들어요귀여워요예뻐요됐어요봤어요갔어요왔어요읽었어요끝났어요앉으세요"
     )
 )
-"""Syllables of what everybody says every day, and few texts of a megabyte hold."""
+"""Syllables of everyday phrases, which few texts of a megabyte hold."""
 
 SPLIT: Final[dict[int, str]] = dict(
     zip(SYLLABLES, map("".join, product(JAMO_LEADS_MODERN, JAMO_VOWELS_MODERN, ("", *JAMO_TAILS_MODERN))), strict=True)

@@ -31,6 +31,10 @@ BESIDE = ["", *ks.LEADS, *ks.VOWELS, *ks.FINALS, *ks.OLD_LEADS, *ks.OLD_VOWELS, 
           "ㅋ", "ㅏ", "\ud7c7", "\u11a7", "a", " ", "\u0301", "\u0323", "\u034f", "\u034f\u0301", "\u034f\u034f", "·", "\u20e3",
           "\u200d", "\ufe0f", "\u0600", "😀"]  # fmt: skip
 
+FEW = ["", *ks.LEADS[::9], *ks.VOWELS[::10], *ks.FINALS[::13], *ks.OLD_LEADS[:1], *ks.OLD_VOWELS[:1], *ks.OLD_FINALS[:1],
+       *ks.TONE_MARKS, *BESIDE[BESIDE.index("가") :]]  # fmt: skip
+"""Of each kind of jamo a few."""
+
 NORMALIZERS = {
     "all": JamoNormalizer(Folds(zero_width=False)),
     "rare": JamoNormalizer(Folds(zero_width=False), [*SYLLABLES[::5], "한글"]),  # of syllables without a piece
@@ -147,24 +151,31 @@ def test_impossible_cuts_are_refused(cut: Any) -> None:
 
 def test_no_quadratic_time() -> None:
     for unit in ("가", "각", "\u1100", "\u1161", "\u11a8", "ㅋ"):
-        text = unit * 1_000_000
+        text = unit * 200_000
         assert hangul.join(hangul.split(text)) == nfc(text)
 
 
 # --- other libraries ----------------------------------------------------------------------------------------------
 
 
-def test_every_syllable_beside_what_misleads(hf: Any, normalizer: JamoNormalizer) -> None:
-    for other in BESIDE:
-        text = nfc("\n".join(f"{other}{s}{other}" for s in SYLLABLES))
+@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_syllable_beside_what_misleads(hf: Any, normalizer: JamoNormalizer, step: int) -> None:
+    """By default each syllable beside every eleventh, so that every lead, vowel and final is beside all."""
+    for i, other in enumerate(BESIDE):
+        text = nfc("\n".join(f"{other}{s}{other}" for s in SYLLABLES[i % step :: step]))
         assert hf.normalizer.normalize_str(text) == normalizer(text), repr(other)
         assert hangul.join(hangul.split(text)) == text
 
 
 @pytest.mark.parametrize("normalizer", ["all"], indirect=True)
-def test_all_triples_of_what_misleads_and_every_code_point(hf: Any, normalizer: JamoNormalizer) -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_all_triples_of_what_misleads_and_every_code_point(hf: Any, normalizer: JamoNormalizer, every: bool) -> None:
+    """By default all pairs, triples of a few of each kind, and the code points that are assigned."""
+    among = BESIDE if every else FEW
     chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    texts = ["\n".join(first + second + third for second in BESIDE for third in BESIDE) for first in BESIDE]
+    chars = [c for c in chars if every or unicodedata.category(c) not in ("Cn", "Co")]
+    texts = ["\n".join(first + second + third for second in among for third in among) for first in among]
+    texts.append("\n".join(first + second for first in BESIDE for second in BESIDE))
     texts += ["".join(f"{c}가{c}각{c}" for c in chars[i : i + 9999]) for i in range(0, len(chars), 9999)]
     for text in map(nfc, texts):
         assert hf.normalizer.normalize_str(text) == normalizer(text)

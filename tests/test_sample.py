@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -70,9 +71,10 @@ def test_samples_are_counts_with_their_own_occurrences(monkeypatch: pytest.Monke
     assert enough(9) == math.isqrt(36)
 
 
-STEMS, ENDINGS, VOCABULARY = 4000, 60, 1500
+STEMS, ENDINGS, VOCABULARY = 4000, 60, 1000
 
 
+@cache
 def zipf_text(words: int) -> tuple[list[str], dict[str, int]]:
     """Stems and endings drawn by Zipf's law: the lines, and where each word is cut."""
     chance = np.random.default_rng(3)
@@ -131,11 +133,11 @@ def figures(lines: list[str], cut: dict[str, int], held: list[str], **train: Any
 @pytest.mark.parametrize("preset", ["short", "lm", "aligned"])
 def test_the_dials_mean_the_same_on_both_sides_of_every_threshold(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything kept and the default give the same tokens within .5 % and the same boundary F1 within .01."""
-    lines, cut = zipf_text(100_000)
-    held, lines = lines[-600:], lines[:-600]
+    lines, cut = zipf_text(40_000)
+    held, lines = lines[-300:], lines[:-300]
     monkeypatch.setattr(road, "in_subprocess", lambda *_, **__: Known(cut))
     tokens, f1, words = figures(lines, cut, held, preset=preset, min_count=1)
-    for whole in (words, words - 1, words // 2, words // 3):
+    for whole in (words - 1, words // 3):
         monkeypatch.setattr(sample, "WHOLE", whole)
         fewer = figures(lines, cut, held, preset=preset)
         assert fewer[2] == pytest.approx(min(words, math.isqrt(words * whole)), rel=0.02)

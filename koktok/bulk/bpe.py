@@ -1,18 +1,18 @@
-r"""BPE in compiled code: the pieces of a pretoken with as few joins as give the same ids.
+r"""BPE in compiled code: the same ids with as few merges as possible.
 
 Three ways to one result, each the fastest for what it can do. BPE joins, of all neighbours, those with the
 lowest rank first, from the left; a rank belongs to the joined piece.
 
 * *By characters.* The bytes of a character are nearly always joined first. Where that is certain beside its neighbours,
-  a pretoken begins as the pieces of its characters, and a handful of joins are left. `_characters_of` says of which
-  characters it is, and beside which few neighbours it is not.
+  a pretoken begins as the pieces of its characters, and a handful of joins are left. `_characters_of` finds the
+  characters of which it is, and the few neighbours beside which it is not.
 * *By chain.* What BPE leaves is the one way to write a text as pieces of which every two neighbours are left alone when they
   are a text of their own: before a first join across a border all joins were inside pieces, and two neighbours as a text of
   their own would come to the same join. So the longest piece that its left neighbour leaves alone is taken, again and
   again; where none fits, one goes back a piece, and a place that was left so is never entered again, because only one chain
   leads to any place. Time is linear. (Antonov and van Antwerpen 2024, "So many tokens, so little time"; the crate `bpe`.)
-  Whether a piece leaves another alone is told by undoing their joins, the latest first, and asking each time whether the
-  two parts at the border would have been joined before the join that was just undone.
+  Whether a piece leaves another alone is found by undoing their joins, the latest first, and checking each time whether
+  the two parts at the border would have been joined before the join that was just undone.
 * *By joins*, over a heap, where a piece is made of one with a higher rank (in a foreign vocabulary, or an extended one), which
   the two others cannot do: there a join may make room for one of a lower rank.
 """
@@ -39,7 +39,7 @@ _ID_BITS = 21
 _ID = (1 << _ID_BITS) - 1
 _SEEN_PAIRS = 1 << 14
 _LONGEST = 1 << 10  # symbols: to split a longer piece would take longer than a chain saves
-_APART = -2  # of a character behind a space: both begin as pieces of their own
+_APART = -2  # of a character after a space: both begin as pieces of their own
 _DOUBT = 1 << 30  # a bit of a piece of a character: some neighbours take bytes of it
 _PAIRS = 1 << 16
 _FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)
@@ -314,11 +314,11 @@ def _shorten(texts, offsets, cells, ids, first_id, shorter):  # type: ignore[no-
 def _characters_of(  # type: ignore[no-untyped-def]
     texts, offsets, piece_ids, lefts, rights, joins, whole, spaced, doubtful
 ):  # pragma: no cover - compiled
-    """Find the piece that the bytes of each character of the first plane are joined to, whatever stands beside it.
+    """Find the piece that the bytes of each character of the first plane are joined to, beside any neighbour.
 
     A neighbour may take some of the bytes first, by a join of a lower rank: such pairs of characters are entered in
     `doubtful`, and the piece has the bit `_DOUBT`. A space often takes the first bytes, so `spaced` has the piece of a space
-    and the character behind it, or `_APART`; its neighbour is then the character before the space. -1: unknown.
+    and the character after it, or `_APART`; its neighbour is then the character before the space. -1: unknown.
     """
     # The joins that take a piece at the end of a character to the right, and one at its beginning to the left, as linked lists.
     takers, more = np.full((2, len(lefts)), -1, np.int32), np.full((2, len(lefts)), -1, np.int32)
@@ -387,7 +387,7 @@ def _joined_first(  # type: ignore[no-untyped-def]
         for side in range(2):
             taker = takers[side, parts[0 if side else n - 1]]
             while taker >= 0:
-                # What a space takes of the character behind it is asked by `spaced`.
+                # The bytes that a space takes of the character after it are in `spaced`.
                 if taker < low and not (side and not before and lefts[taker] == space):
                     neighbour = _end_character(texts, offsets, lefts[taker] if side else rights[taker], side)
                     if neighbour < 0:
@@ -471,7 +471,7 @@ def _by_chain(  # type: ignore[no-untyped-def]
 ):  # pragma: no cover - compiled
     """Write the pieces of symbols that are all known; returns where the next id goes.
 
-    `left_at` says in which pretoken a place was left for good; `pairs` keeps neighbours seen lately, and in the lowest bit
+    `left_at` holds the pretoken in which a place was left for good; `pairs` keeps neighbours seen lately, and in the lowest bit
     whether they are left alone.
     """
     first = used
@@ -508,7 +508,7 @@ def _by_chain(  # type: ignore[no-untyped-def]
 def _by_characters(  # type: ignore[no-untyped-def]
     data, begin, end, whole, spaced, doubtful, parts
 ):  # pragma: no cover - compiled
-    """Fill `parts` with what the characters begin with; returns how many, or -1 where that is not certain of one."""
+    """Fill `parts` with the first pieces of the characters; returns how many, or -1 if one of them is not certain."""
     size, at = 0, begin
     while at < end:
         char, before = np.int64(data[np.uint64(at)]), at - 1

@@ -70,7 +70,7 @@ class Decoder:
     def _lay_out(self, spelled: Sequence[bytes], firsts: Sequence[bytes] | None, raw: NDArray[np.int64]) -> None:
         """Arrays for compiled code: records of tokens by id; units of all tokens, and of tokens that begin a document; bytes.
 
-        Tokens of `raw` are bytes, the others UTF-8. The arrays of ends say where each begins in the flat ones.
+        Tokens of `raw` are bytes, the others UTF-8. The arrays of ends hold where each begins in the flat ones.
         """
         bare = set(raw.tolist())
         units = [b"" if i in bare else text.decode().encode(CODEC) for i, text in enumerate(spelled)]
@@ -122,7 +122,7 @@ class Decoder:
             try:
                 if type(row) is list:
                     flat.fromlist(row)  # faster, and leaves nothing of a row that it cannot take
-                else:  # bytes hold numbers too, but are no ids; `checked_ids` says so
+                else:  # bytes hold numbers too, but are no ids: `checked_ids` refuses them
                     flat.extend(checked_ids(row, self.size) if isinstance(row, str | bytes | bytearray) else row)
             except (TypeError, OverflowError):
                 del flat[ends[-1] :]
@@ -148,7 +148,7 @@ class Decoder:
         # The units are the string, but for surrogate pairs, which are few: one in a batch must not make all of it wide.
         text = _string_of(2, out.ctypes.data, used)
         texts = text.split("\0")
-        if state[2]:  # a document holds the null that stands between documents
+        if state[2]:  # a document holds a null, which also separates documents
             texts = [
                 text[first:last] for first, last in zip([0, *(closes[:-1] + 1).tolist()], closes.tolist(), strict=True)
             ]

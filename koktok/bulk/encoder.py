@@ -1,7 +1,7 @@
 """`Encoder`: texts to ids in bulk: units, a table of those that were solved, and solvers for those that were not.
 
-The units of a block are cut, looked up, the new ones solved (plain ones as
-they stand, the others after the normalizer and the pattern themselves), and their ids written out in order. Compiled
+The units of a block are cut, looked up, the new ones solved (plain ones
+directly, the others after the normalizer and the pattern), and their ids written out in order. Compiled
 code does all of it without the lock of the interpreter, on as many threads as there are tables; a document's ids depend
 on nothing but the document, so neither the number of threads nor what the tables hold can change them.
 """
@@ -48,7 +48,7 @@ batches, and one of two threads has three."""
 
 
 class Encoder:
-    """What a tokenizer is made of, ready for bulk; keeps what it solved from call to call.
+    """A tokenizer's vocabulary, normalizer and pattern, ready for bulk; it keeps solved words from call to call.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class Encoder:
 def _arranged(
     ids: NDArray[Any], offsets: NDArray[np.int64], texts: Texts, before: NDArray[np.int32], after: NDArray[np.int32]
 ) -> Tokens:
-    """The parts of documents put together, with their special tokens, and what stands before and after each."""
+    """Documents from their parts and special tokens, with the tokens before and after each."""
     closes = np.arange(1, len(texts) + 1) if texts.closes is None else texts.closes
     specials = np.full(len(texts), -1, np.int32) if texts.specials is None else texts.specials
     edges = len(closes) * (len(before) + len(after))
@@ -280,9 +280,7 @@ def workers_of(threads: int | None) -> int:
 
 
 def _in_order(
-    work: Callable[[Callable[[], Texts]], tuple[Texts, Tokens]],
-    batches: Iterator[Callable[[], Texts]],
-    workers: int,
+    work: Callable[[Callable[[], Texts]], tuple[Texts, Tokens]], batches: Iterator[Callable[[], Texts]], workers: int
 ) -> Iterator[tuple[Texts, Tokens]]:
     """Results in the order of the batches; at most two batches a thread are waiting."""
     first = list(islice(batches, 2))

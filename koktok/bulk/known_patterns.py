@@ -1,8 +1,8 @@
 r"""Units cut as a published pattern cuts them (see `koktok.text.patterns`), in compiled code.
 
-A reader for one family of patterns. They differ in six ways, `RULES`; which character is a letter, a number
-or white space is asked of the engine of regular expressions itself. A unit with a character that is none of the usual is left
-to the engine (`NOT_PLAIN`): marks are letters in some of the patterns.
+One scanner for the whole family of patterns, which differ in six ways (`RULES`). The engine of regular expressions classifies
+letters, numbers and white space. A unit with an unusual character is left to the engine (`NOT_PLAIN`): marks are letters in
+some of the patterns.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _asked() -> NDArray[np.uint8]:
 
 
 def classes_of(marks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """What a character is to these patterns, and the marks with what they leave to the engine as `NOT_PLAIN`."""
+    """The classes of characters in these patterns, and the marks, `NOT_PLAIN` for what is left to the engine."""
     classes = _asked()
     return classes, np.where(classes == NOT_PLAIN, NOT_PLAIN, marks).astype(np.uint8)
 
@@ -77,7 +77,7 @@ def classes_of(marks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.
 def cut_published(
     data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64], classes: NDArray[np.uint8], name: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Pretokens of units: where each begins and ends, and how many stand before each unit and after the last."""
+    """Pretokens of units: where each begins and ends, and how many are before each unit and after the last."""
     room = int((ends - begins).sum())
     out = np.empty((2, room), np.int64)
     upto = np.zeros(len(begins) + 1, np.int64)

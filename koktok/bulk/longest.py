@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def wordpiece(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # noqa: ARG001
-    """The longest piece from the left, continued ones behind the first."""
+    """The longest piece from the left, continued ones after the first."""
     return solve_wordpiece, trie.cells, trie.ids, trie.inside, vocab.unknown_id, vocab.longest_word
 
 
@@ -35,7 +35,7 @@ def longest(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # n
 def _match(  # type: ignore[no-untyped-def]
     text, start, size, node, end, cells, piece_ids
 ):  # pragma: no cover - compiled
-    """The longest piece of a walk that stands at `node` behind symbol `end`: its id (-1: none) and its end."""
+    """The longest piece of a walk that is at `node` after symbol `end`: its id (-1: none) and its end."""
     piece, reach = np.int64(-1), start
     if end > start and piece_ids[node] >= 0:
         piece, reach = np.int64(piece_ids[node]), end

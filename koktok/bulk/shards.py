@@ -4,7 +4,7 @@ A run that was killed continues after its last finished shard (see `koktok.files
 text is still the same.
 
 A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read` gives them, or a
-whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
+whole file. No document is in two shards: a shard ends with the document that brings it to `shard_tokens`.
 
 ========= ==========================================================================================================
 format    what a shard is
@@ -13,12 +13,12 @@ format    what a shard is
           there are documents). ``numpy.load(path, mmap_mode="r")``.
 ``bin``   ``shard-00000.bin``: nothing but the ids, little-endian, as nanoGPT reads them
           (``numpy.memmap(path, dtype="uint16")``); ``shard-00000.idx``: the index of Megatron-LM's ``IndexedDataset``, a
-          sequence and a document for each document. That format knows no uint32: wider ids are int32.
+          sequence and a document for each document. That format has no uint32: wider ids are int32.
 ``arrow`` ``shard-00000.arrow``: an Arrow IPC file with one column ``ids`` (large_list of integers), a row a document.
 ========= ==========================================================================================================
 
-``manifest.json`` says what made the ids (digest of the tokenizer, version of koktok), from what (digest of every
-source), and what lies in each shard, with the size and digest of its files.
+``manifest.json`` records the tokenizer (digest, version of koktok), the text (digest of every source), and the content of each
+shard, with the size and digest of its files.
 """
 
 from __future__ import annotations
@@ -133,13 +133,9 @@ def write_token_files(
     report = report or ReadReport()
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        blocks = behind(_blocks(sources, documents, report, on_progress), notes, "documents")
+        blocks = skip_finished(_blocks(sources, documents, report, on_progress), notes, "documents")
         stream = tokenizer.bulk_encoder.stream(
-            blocks,
-            threads=threads,
-            dtype=dtype,
-            before=[ids[t] for t in before],
-            after=[ids[t] for t in after],
+            blocks, threads=threads, dtype=dtype, before=[ids[t] for t in before], after=[ids[t] for t in after]
         )
         _write_shards(stream, notes, dtype, format, shard_tokens)
         return {
@@ -164,7 +160,7 @@ def described(
     before: Sequence[str] = (),
     after: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What a manifest says of the making of its shards; parameters and errors as `write_token_files`."""
+    """The part of a manifest that describes how shards are made; parameters and errors as `write_token_files`."""
     if format == "arrow":
         _pyarrow()
     dtype = id_type(tokenizer.vocab.size)
@@ -200,7 +196,7 @@ def _write_shards(
     format: Format,  # noqa: A002
     shard_tokens: int,
 ) -> None:
-    """What is left of the text, as shards that follow those in the notes."""
+    """Write the rest of the text, as shards that follow those in the notes."""
     held: list[Tokens] = []
     size, digest = 0, hashlib.sha256()
 
@@ -231,7 +227,7 @@ def _write_shards(
         close()
 
 
-def behind(blocks: Iterator[Block], notes: Checkpoint, counted: str) -> Iterator[Block]:
+def skip_finished(blocks: Iterator[Block], notes: Checkpoint, counted: str) -> Iterator[Block]:
     """Skip the texts of finished shards, and check that they are those that were encoded."""
     for shard in notes.parts:
         digest, left = hashlib.sha256(), shard[counted]
@@ -265,11 +261,7 @@ def _blocks(
             blocks = read(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
             block = Block.of(["\n".join(line for some in blocks for line in some.lines())])
             digest.update(block.data)
-            report.files += 1
-            report.bytes += one.bytes
-            report.lines += one.lines
-            report.bad_lines += one.bad_lines
-            report.bad_places += one.bad_places
+            report.add(one)
             yield block
         report.digests[source.name] = digest.hexdigest()
 

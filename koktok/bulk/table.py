@@ -1,13 +1,13 @@
 """A hash table from the characters of a unit to its ids, in flat arrays; bounded.
 
-Words repeat, so a unit is solved once and found again; the table grows up to its bound, and then
-begins anew, which costs one solution more for each unit that comes back, and no id. Long units are seldom met twice and
+Words repeat, so a unit is solved once and then looked up; the table grows up to its bound, and is then
+cleared, which costs one more solution for each unit that comes again, and changes no id. Long units seldom repeat and
 never enter.
 
 An entry is four words of 64 bits, half a line of the cache, so that a unit is found by one access to memory: the unit's
 first eight characters (of a longer one: where all are kept), its hash and size, and its *head*: at most three ids, 20 bits
-each, behind how many there are; or how many and where they are kept. The head of a unit that waits for its solution is
--1 - j, where j is its job.
+each, after their number; or their number and their place. The head of a unit without a solution yet is -1 - j, where j
+is its job.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class WordTable:
 
     @property
     def nbytes(self) -> int:
-        """What it takes now."""
+        """Bytes of the table now."""
         return self._entries.nbytes + self._longs.nbytes + self.ids.nbytes
 
     def look_up(
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return what is known of each unit, and which units are to be solved."""
+        """Return the heads of units, and the units to solve, with their places."""
         n = len(begins)
         if len(self) and not self._has_room(n):
             self._begin()
@@ -90,11 +90,7 @@ class WordTable:
         return heads, jobs[:n_jobs], places[:n_jobs]
 
     def keep(
-        self,
-        places: NDArray[np.int64],
-        ids: NDArray[np.int32],
-        firsts: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        self, places: NDArray[np.int64], ids: NDArray[np.int32], firsts: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> None:
         """Store the ids of the jobs that have an entry: `counts` of them, from `firsts` on."""
         wanted = int(self._state[2]) + len(ids)
@@ -103,7 +99,7 @@ class WordTable:
         _keep(places, ids, firsts, counts, self._entries, self.ids, self._state)
 
     def _sizes(self, n: int) -> tuple[int, int]:
-        """Entries, and words of longer units, that so many more units want."""
+        """Entries, and words of longer units, for so many more units."""
         size, longs = len(self._entries) // 4, len(self._longs)
         while 8 * (len(self) + n) > 5 * size - 8 * _AHEAD:
             size *= 2 if size >= 1 << 19 else 4
@@ -114,13 +110,13 @@ class WordTable:
     def _has_room(self, n: int) -> bool:
         """Whether so many more units stay within the bound.
 
-        Asked before a block and not in its midst: a head that was found points into `ids`, and must do so until it is written out.
+        Checked before a block and not inside it: a head points into `ids` until it is written out.
         """
         size, longs = self._sizes(n)
         return size * 32 + longs * 8 + self.ids.nbytes <= self.bound
 
     def _make_room(self, places: NDArray[np.int64]) -> None:
-        """Room for some more units; those that wait for their ids keep their `places`."""
+        """Make room for some more units; those without ids yet keep their `places`."""
         size, longs = self._sizes(0)
         if longs > len(self._longs):
             self._longs = _grown(self._longs, longs)
@@ -130,7 +126,7 @@ class WordTable:
 
 
 def _entries(n: int) -> NDArray[np.int64]:
-    """So many empty entries, none of which lies across two lines of the cache."""
+    """So many empty entries, none of them across two lines of the cache."""
     room = np.zeros(4 * n + 8, np.int64)
     first = -room.ctypes.data % 64 // 8
     return room[first : first + 4 * n]

@@ -43,7 +43,7 @@ MARK_UNIT: Final = 0xDC00
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    r"""Documents, or what stands between their special tokens.
+    r"""Documents, or the parts between their special tokens.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Texts:
             marked[i] = prefix == "first" and aligned.normal[:1] == " "
             spaced[i] = bool(aligned.normal) and (prefix == "each" or aligned.starts[0] == 0)
         if prefix == "first" and self.closes is not None:
-            # Only the part that a document begins with, and not what is behind a special token.
+            # Only the first part of a document, and not a part after a special token.
             firsts = np.concatenate([np.zeros(1, np.int64), self.closes[:-1]])
             begun = np.zeros(len(self), np.bool_)
             begun[firsts[firsts < self.closes]] = True
@@ -118,7 +118,7 @@ class Texts:
             for text in texts:
                 if not isinstance(text, str):
                     raise InputError(f"expected a text (str), got a `{type(text).__name__}`") from error
-                Normalizer()(text)  # says what is wrong with it
+                Normalizer()(text)  # raises with the reason
             raise
         ends = np.cumsum(np.fromiter(map(len, each), np.int64, n)) // 2
         return cls(
@@ -255,10 +255,10 @@ def _put_before(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _to_utf16(data, closes, out, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """UTF-8 of lines to UTF-16, with a null behind each document; returns the place of the first byte that is none, or -1.
+    """UTF-8 of lines to UTF-16, with a null after each document; returns the place of the first byte that is none, or -1.
 
-    `closes` says of each line whether it ends its document; an empty one, that all do. A character that is cut off runs into the
-    end of its line.
+    `closes` is true for a line that ends its document; if it is empty, all do. A character that is cut off runs into the end of
+    its line.
     """
     used, n, line = np.uint64(0), 0, 0
     at, one, two, three = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)

@@ -1,12 +1,11 @@
 """The pieces of a vocabulary as a trie in a double array (Aoe 1989): a step is one load and one comparison.
 
-A node is a place in `cells`; its cell holds where its children are laid out, and whose child it
-is. From node n with symbol s one goes to ``base(n) + s`` if the cell there says that it is a child of n. Symbols are the
-characters of the pieces, numbered, or bytes where the vocabulary spells bytes; the node of a single symbol is the
-symbol's own number, so that a walk begins without a look-up.
+A node is a place in `cells`; its cell holds the base of its children and its parent. The child of node n by symbol s is
+``base(n) + s`` if n is the parent in the cell there. Symbols are the characters of the pieces, numbered, or bytes where the
+vocabulary spells bytes; the node of a single symbol is the symbol's own number, so that a walk begins without a look-up.
 
-And jamo on the way: where pieces are spelled in conjoining jamo, syllables are taken apart while symbols are read, by the
-arithmetic of Unicode (section 3.12).
+Where pieces are spelled in conjoining jamo, syllables are decomposed while symbols are read, by the arithmetic of Unicode
+(section 3.12).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _TRIES = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trie:
-    """What compiled code needs to read pieces."""
+    """The arrays with which compiled code reads pieces."""
 
     symbols: NDArray[np.int32]
     cells: NDArray[np.int64]
@@ -80,7 +79,7 @@ class Trie:
 
 @njit(nogil=True, cache=True)
 def step(cells, node, symbol):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """The node behind a node and a symbol, or 0."""
+    """The child of a node by a symbol, or 0."""
     at = (cells[node] >> 32) + symbol
     return at if cells[at] & PARENT == node else np.int64(0)
 

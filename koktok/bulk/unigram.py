@@ -34,7 +34,7 @@ def solve_unigram(  # type: ignore[no-untyped-def]
 ):  # fmt: skip  # pragma: no cover - compiled
     """Fill `ids` and `offsets` for all pretokens; returns the number of ids.
 
-    `walk` holds the cell of a node and behind it its value, so that a step waits for one load from memory, not two.
+    `walk` holds the cell of a node followed by its value, so that a step waits for one load from memory, not two.
     """
     text = np.empty(longest, np.int32)
     last, back = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
@@ -75,7 +75,7 @@ def solve_unigram(  # type: ignore[no-untyped-def]
                     break
                 node = child
         best[size & mask] = _WORST
-        # Back over the pieces: `text` is no longer wanted behind `end`, so the path is kept there.
+        # Back over the pieces: `text` is no longer needed after `end`, so the path is kept there.
         end, free = size, size
         while end > 0:
             node = last[end]

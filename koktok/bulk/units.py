@@ -7,7 +7,7 @@ alone as in its text. A unit of plain characters is one pretoken and normal alre
 normalizer and the pattern themselves, once for each distinct unit. Both are asked beforehand, for two small tables.
 
 The pass over every character is compiled, holds no lock, and stops when its arrays are full, so that a file of any size
-goes through memory of one size. UTF-16, because a Python string with Hangul lies so in memory (16 bits a character): it
+goes through memory of one size. UTF-16, because that is how Python stores a string with Hangul (16 bits a character): it
 becomes such an array by a copy, and a syllable is read by one load.
 """
 
@@ -126,7 +126,7 @@ def code_point(data, at):  # type: ignore[no-untyped-def]  # pragma: no cover - 
 def cut_units(  # type: ignore[no-untyped-def]
     data, begins, ends, state, marks, cuts, unit_begins, unit_ends, plain, closes
 ):  # pragma: no cover - compiled
-    """Units of documents, from where `state` says, until the documents or the room end."""
+    """Units of documents, from the place in `state` on, until the documents or the room end."""
     document, at = state[0], state[1]
     room, n = len(unit_begins), 0
     while document < len(begins):

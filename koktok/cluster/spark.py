@@ -44,11 +44,7 @@ _BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 _SHARE_OF_BAD = 0.3
 """A source with a larger share of undecodable lines is no text."""
 
-_SUFFIXES: dict[Kind, tuple[str, ...]] = {
-    "text": ("txt", "md"),
-    "jsonl": ("jsonl", "ndjson"),
-    "column": ("parquet",),
-}
+_SUFFIXES: dict[Kind, tuple[str, ...]] = {"text": ("txt", "md"), "jsonl": ("jsonl", "ndjson"), "column": ("parquet",)}
 _COMPRESSED = ("", ".gz", ".bz2", ".zst")
 
 

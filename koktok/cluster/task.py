@@ -62,7 +62,7 @@ def count(
 def _tables(
     batches: Iterable[pa.RecordBatch], holdout: float, field: str | None, *, runs: bool, by_source: bool
 ) -> Iterator[tuple[int, str, pl.DataFrame]]:
-    """Count documents in parts of some 16 MB, and behind them all, sum up the lines and signatures of their sources."""
+    """Count documents in parts of some 16 MB, and finally sum up the lines and signatures of their sources."""
     reports: dict[str, ReadReport] = {}
     limbs: dict[str, NDArray[np.uint64]] = {}
     waiting: dict[str, Text] = {}

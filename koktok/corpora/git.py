@@ -65,7 +65,9 @@ class Commit:
              "--filter=blob:none", "--stdin", "origin"], self._env, self._source, self._where, ids,
         )  # fmt: skip
         if done.returncode:
-            raise CorpusError(f"{self._source.repository}: the files cannot be fetched: {_last(done)}", hint="try again")
+            raise CorpusError(
+                f"{self._source.repository}: the files cannot be fetched: {_last(done)}", hint="try again"
+            )
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a fetched file."""

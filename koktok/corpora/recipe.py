@@ -165,11 +165,7 @@ class LocalSource(_Source):
 
 
 AnySource = PypiSource | GitSource | LocalSource
-_KINDS: dict[str, type[_Source]] = {
-    "pypi": PypiSource,
-    "git": GitSource,
-    "local": LocalSource,
-}
+_KINDS: dict[str, type[_Source]] = {"pypi": PypiSource, "git": GitSource, "local": LocalSource}
 
 
 class CorpusRecipe(_Strict):

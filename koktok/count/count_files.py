@@ -143,7 +143,7 @@ def _metadata(file: Path) -> str | None:
 
 @dataclass(frozen=True)
 class CountFile:
-    """A count file: what it says of itself, and its table."""
+    """A count file: its metadata and its table."""
 
     path: Path
     about: About
@@ -201,7 +201,7 @@ class CountFile:
             raise InputError(f"the count file `{self.path}` is damaged: {error}", hint=_AGAIN) from error
         if words.null_count() or not (words[1:] > words[:-1]).all():
             raise InputError(
-                f"the words of the count file `{self.path}` stand twice, or in no order; expected each once, by code point",
+                f"the words of the count file `{self.path}` are not in order: expected each once, by code point",
                 hint=_AGAIN,
             )
         return words

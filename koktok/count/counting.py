@@ -88,7 +88,7 @@ def counting(
     folder: Path | None = None,
     on_progress: OnProgress = silent,
 ) -> Iterator[SourceCounts]:
-    """Count all sources, and lend their shards; spilled ones are gone when the context ends.
+    """Count all sources; the shards last as long as the context.
 
     `folder` keeps finished shards for a count that is killed.
     """
@@ -147,7 +147,5 @@ def _add_count_files(source: Source, files: Sequence[CountFile | None], counts: 
         counts.add(counted.name, counted.lines, source.weight, counted.holdout)
     report.files += len(words)
     counts.shards.add(
-        [Shard.of_count(file) for file in words],
-        [Shard.of_count(CountFile.open(file)) for file in wide],
-        source.weight,
+        [Shard.of_count(file) for file in words], [Shard.of_count(CountFile.open(file)) for file in wide], source.weight
     )

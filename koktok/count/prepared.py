@@ -32,13 +32,13 @@ _CHUNK = 1 << 19  # runs whose words are looked up at once
 
 
 def after_a_space(counts: Counts) -> Counts:
-    """Words, or runs of them, as they stand where every text begins with a space: those that began a line are like the others."""
+    """Words, or runs of them, where every text begins with a space: those at the beginning of a line are like the others."""
     word = pl.when(col.word.str.contains(r"^\s")).then(col.word).otherwise(pl.lit(" ") + col.word)
     return Counts.from_frame(summed([counts.frame.with_columns(word=word)]))
 
 
 def without_addresses(counts: Counts) -> Counts:
-    """Words without the web addresses in them: what stands before an address stays, what is behind it goes with it.
+    """Words without the web addresses in them: the text before an address stays, the text after it goes.
 
     Examples
     --------
@@ -126,8 +126,8 @@ def _untouched(words: pl.Series, normalizer: Normalizer, pattern: Pattern) -> pl
 def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
     """The ASCII characters that, in any company of each other and of Hangul syllables, are neither changed nor cut.
 
-    There are none where syllables themselves are not safe. Pairs tell, because a cut depends on nothing but the two
-    characters beside it; what looks further (repeated signs) shows in a run of forty.
+    There are none where syllables themselves are not safe. Pairs are enough, because a cut depends only on the two
+    characters beside it; rules that look further (repeated signs) show in a run of forty.
     """
     if not pattern.bigram:
         return ""

@@ -1,6 +1,6 @@
-"""Which words are trained on where there are too many: all frequent ones, and of the rare a sample that stands for the rest.
+"""The words to train on where there are too many: all frequent ones, and a sample that represents the rare ones.
 
-A word with f occurrences is kept with the chance min(1, f / t), and a kept one stands for
+A word with f occurrences is kept with the chance min(1, f / t), and a kept one represents
 max(f, t) of them (sampling with chances proportional to size, Horvitz & Thompson 1952): whatever a trainer sums over words
 is then right on average, and frequent words are exact. Nothing happens at a threshold: t grows from 1 with the text. Leaving
 rare words out instead shifts every such sum, and with it what an option means: without the words that came once 20 MB of
@@ -41,7 +41,7 @@ def enough(words: int) -> int:
 
 
 def sampled(counts: Counts, most: int) -> Counts:
-    """At most so many of the words, which stand for all: `n` says for how many occurrences, `seen` how many are its own."""
+    """At most `most` of the words, which represent all: `n` is the number of occurrences represented, `seen` that of the word itself."""
     weight = weights(counts.n, most)
     if bool((weight == counts.n).all()):
         return counts
@@ -57,18 +57,18 @@ def sampled(counts: Counts, most: int) -> Counts:
 
 
 def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
-    """For how many occurrences each word stands: 0 where it is left out, `n` itself where they are not too many."""
+    """The number of occurrences that each word represents: 0 for a word that is left out; `n` where there are not too many words."""
     if len(n) <= most:
         return n
     times = n.astype(np.float64)
     least = _threshold(times, most)
     rare = np.flatnonzero(times < least)
     drawn = _drawn(times[rare] / least)
-    # Each of them stands for so many occurrences; rounded along the order, so that their sum is right.
-    stands = np.rint(np.cumsum(drawn) * (times[rare].sum() / drawn.sum()))
-    stands_for = n.copy()
-    stands_for[rare] = np.diff(stands, prepend=0.0).astype(np.uint64)
-    return stands_for
+    # The occurrences that each represents, rounded along the order, so that their sum is right.
+    represented = np.rint(np.cumsum(drawn) * (times[rare].sum() / drawn.sum()))
+    represents = n.copy()
+    represents[rare] = np.diff(represented, prepend=0.0).astype(np.uint64)
+    return represents
 
 
 def _threshold(n: NDArray[np.float64], most: int) -> float:

@@ -72,7 +72,7 @@ HoldOutBy = Literal["blocks", "documents"]
 
 
 def _runs(*, held: bool) -> pl.Expr:
-    """Cut lines into runs of words: behind sentence ends, and after `RUN` words if the line is not held out."""
+    """Cut lines into runs of words: after sentence ends, and after `RUN` words if the line is not held out."""
     cut = col.line.str.replace_all(SENTENCE_ENDS, "$1\n ")
     return (cut if held else cut.str.replace_all(_RUN, "${0}\n")).str.split("\n")
 

@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import Field
 
 from koktok.bulk.arrays import id_type
-from koktok.bulk.shards import behind
+from koktok.bulk.shards import skip_finished
 from koktok.errors import ArtifactError, InputError, MissingExtraError
 from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.borders import MarkedTexts
@@ -184,7 +184,7 @@ def write_packed(
             on_progress=report_read,
         )
         owners = array("H")
-        batches = behind(_texts(found, owners, longest), notes, "texts")
+        batches = skip_finished(_texts(found, owners, longest), notes, "texts")
         done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
         marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
         _write_shards(marked, notes, dtype, settings.shard_tokens, owners, done)

@@ -14,6 +14,7 @@ from koktok.progress import Done
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
 from koktok.text.sources import read as read_blocks
+from koktok.text.unpack import PACKED
 
 By = Literal["auto", "lines", "blank", "field", "file"]
 """What a document is: a line, the lines between two empty lines, the text field of a record (of JSON, of a table), a file. `auto` is
@@ -27,7 +28,6 @@ Sentences = Literal["newline", "kiwi"]
 
 _BATCH, _LETTERS = 4096, 1 << 21  # sentences of a batch, or letters if sentences are long
 _RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
-_PACKED = (".gz", ".zst", ".xz", ".bz2")
 
 
 def read(
@@ -110,7 +110,7 @@ def _way(by: By, source: Source, name: str, records: Iterator[list[str]]) -> tup
     if by != "auto":
         return by, records
     plain = name.lower()
-    for suffix in _PACKED:
+    for suffix in PACKED:
         plain = plain.removesuffix(suffix)
     if source.field or plain.endswith(_RECORDS):
         return "field", records

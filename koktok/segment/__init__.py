@@ -1,7 +1,7 @@
 """Words to cuts between their morphemes; reading order: policy, serialized, cache, kiwi and the other analysers, workers, then this file.
 
-A segmenter is one method: `analyse(words)` gives the morphemes of each word. Which of their borders become cuts is the
-boundary policy's business, applied afterwards, so that a cached analysis serves every policy.
+A segmenter is one method: `analyse(words)` gives the morphemes of each word. The boundary policy
+selects the borders that become cuts afterwards, so that a cached analysis serves every policy.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def segmenter_for(
 
 
 def text_to_analyse(word: str) -> str:
-    """The word without its leading spaces, or '' where an analyser has nothing to say about it."""
+    """The word without its leading spaces, or '' if it is not analysed."""
     stripped = word.lstrip(" ")
     return stripped if len(stripped) <= MAX_ANALYSED and hangul.has_syllable(stripped) else ""
 
@@ -168,7 +168,7 @@ def _with_progress(rows: Iterable[str], total: int, on_progress: Done | None) ->
 
 
 def _assembled(counts: Counts, texts: pl.Series, asked: Sequence[str], found: CutColumns) -> SegmentedCounts:
-    """Every word with the cuts of its text, one of those that were asked, moved behind its spaces."""
+    """Every word with the cuts of its text, shifted by its leading spaces."""
     import polars as pl
 
     rows = pl.DataFrame({"text": asked}, schema={"text": pl.String}).with_row_index("number")
@@ -214,7 +214,7 @@ def _in_jamo(text: str, cuts: list[Cut], codas: Iterable[Cut]) -> list[Cut]:
 
 
 def _shifted(word: str, cuts: dict[str, list[Cut]]) -> Sequence[Cut]:
-    """The cuts of a bare word, moved behind the spaces of this one."""
+    """The cuts of a word without spaces, shifted by the leading spaces of this one."""
     text = word.lstrip(" ")
     found = cuts.get(text, [])
     spaces = len(word) - len(text)

@@ -57,7 +57,7 @@ MERGED: Final = (
 
 
 def _contractions() -> dict[tuple[Letter, ...], list[tuple[tuple[Letter, ...], float]]]:
-    """Underlying letters to surface letters that stand for all of them, with a cost."""
+    """Underlying letters to the surface letters that replace them, with a cost."""
     found: dict[tuple[Letter, ...], list[tuple[tuple[Letter, ...], float]]] = {}
 
     def rule(below: str, above: str, cost: float = 0.3) -> None:
@@ -101,7 +101,7 @@ def _contractions() -> dict[tuple[Letter, ...], list[tuple[tuple[Letter, ...], f
     # The helping vowel and the copula leave no trace: 가+은 간, 학교+이+다 학교다; a stem in 으 loses it whole: 모으+아 모아.
     rule("LㅇVㅡ", "", 0.25)
     rule("LㅇVㅣ", "", 0.6)
-    # … and stands where the gold has the bare consonant: 짓+ㄴ 지은, 같+ㄴ 같은.
+    # … and is written where the gold has the bare consonant: 짓+ㄴ 지은, 같+ㄴ 같은.
     for final in "ㄴㄹㅁㅂ":
         rule(f"T{final}", f"LㅇVㅡT{final}", 0.9)
     # 것 contracts: 것+이 게, 것+은 건, 것+을 걸; 하+지 치.
@@ -268,7 +268,7 @@ def laid(word: str, pairs: Sequence[tuple[str, str]]) -> tuple[Morpheme, ...]:
 
 
 def _borders(spans: Sequence[tuple[int, int] | None], form: str, cost: float) -> Alignment:
-    """Edges and fused borders between neighbours; a morpheme without a trace stands where the one before it ends."""
+    """Edges and fused borders between neighbours; a morpheme without a trace is put where the one before it ends."""
     size = len(form)
     placed: list[tuple[int, int]] = []
     for span in spans:

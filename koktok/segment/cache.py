@@ -1,4 +1,4 @@
-"""Analyses kept on disk by word, so that a second training asks nothing and an interrupted one goes on where it was.
+"""Analyses kept on disk by word, so that a second training analyses nothing and an interrupted one resumes.
 
 One SQLite file per analyser signature (name, version, options, user dictionary), because
 SQLite survives a killed process without losing what was committed, and several trainings may share it: 360,000 rows are
@@ -75,7 +75,7 @@ class CachedSegmenter:
             ) from error
 
     def _answered(self, store: sqlite3.Connection, stream: Iterator[str]) -> Iterator[str]:
-        """Rows in the order of the words. The analyser never waits: it is given new words while others are looked up or kept."""
+        """Rows in the order of the words. The analyser is never idle: it gets new words while others are looked up or stored."""
         while batch := list(islice(stream, BATCH)):  # as long as all is known, no analyser is loaded
             rows = self._known(store, batch)
             if any(word not in rows for word in batch):

@@ -36,7 +36,7 @@ class KhaiiiSegmenter:
             raise AnalyserError(f"khaiii could not be loaded: {error}", hint=hint) from error
 
     def signature(self) -> str:
-        """The version that the library tells."""
+        """The version of the library."""
         return f"khaiii:{self._khaiii.version()}"
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:

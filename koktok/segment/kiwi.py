@@ -70,7 +70,7 @@ class KiwiSegmenter:
             yield serialize(word, [(t.start, t.end, t.tag, t.form) for t in tokens])
 
     def sentences(self, line: str) -> list[str]:
-        """A line cut where Kiwi's splitter says that sentences end; stripped, none of them empty."""
+        """The sentences of a line by Kiwi's splitter; stripped, none of them empty."""
         return [text for found in self._load().split_into_sents(line) if (text := found.text.strip())]
 
     def _tokens(self, words: Iterable[str]) -> Iterator[Any]:

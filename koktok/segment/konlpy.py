@@ -1,7 +1,7 @@
 """Okt, Komoran, Kkma and Hannanum as segmenters, by konlpy (extra `konlpy`, and Java).
 
-What each analyser calls its morphemes is read as Sejong tags, so that boundaries have the same
-kinds whoever finds them; restored forms (하+았+다 for 했다) are laid on the word by `koktok.segment.align`.
+The tags of each analyser are mapped to Sejong tags, so that boundaries have the same
+kinds for all analysers; restored forms (하+았+다 for 했다) are laid on the word by `koktok.segment.align`.
 """
 
 from __future__ import annotations
@@ -39,22 +39,19 @@ TAGS: Final[dict[str, dict[str, str]]] = {
         "NC>NNG NQ>NNP NB>NNB NN>NR PV>VV PA>VA PX>VX MA>MAG II>IC JC>JKB JP>VCP ET>ETM XP>XPN XS>XSN S>SW F>SL"
     ),
 }
-"""Tags of an analyser to Sejong's; a tag that is not here is Sejong's already. Hannanum says XS of every suffix, which is
+"""Tags of an analyser to Sejong's; a tag that is not here is Sejong's already. Hannanum has XS for every suffix, which is
 read as that of a verb before an ending (공부|하|는)."""
 
 KONLPY: Final = tuple(TAGS)
 
 _MORE: Final = {"hannanum": {"ntags": 22}}
-"""What an analyser is asked beside the word."""
+"""Arguments of an analyser besides the word."""
 
 _BEYOND: Final = r"[\U00010000-\U0010ffff]"
 """Emoji and rare ideographs, which Java has in two halves: Komoran and Kkma hand out the halves, and those are no text."""
 
-HIDDEN: Final = {
-    "komoran": re.compile(_BEYOND),
-    "kkma": re.compile(_BEYOND + r"|([가-힣]{1,4}?)\1{3,}"),
-}
-"""What an analyser is not shown. Of repeated syllables Kkma tries every reading: from 는 twelve times it does not come back."""
+HIDDEN: Final = {"komoran": re.compile(_BEYOND), "kkma": re.compile(_BEYOND + r"|([가-힣]{1,4}?)\1{3,}")}
+"""Text that is hidden from an analyser. Of repeated syllables Kkma tries every reading: for 는 twelve times it never ends."""
 
 STAND_IN: Final = "※"
 """Shown in place of each hidden character; both call it a symbol."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Final
 
+from koktok.segment.policy import FUNCTIONAL
 from koktok.segment.segmented import Cut, Kind
-
-FUNCTIONAL: Final = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
-"""Boundaries before particles, endings and the copula."""
 
 
 def line_cuts(words: Iterable[tuple[str, Iterable[Cut]]]) -> dict[int, Kind]:
@@ -27,8 +24,8 @@ def line_cuts(words: Iterable[tuple[str, Iterable[Cut]]]) -> dict[int, Kind]:
 def labelled(text: str, cuts: Mapping[int, Kind], *, of_bytes: bool) -> str:
     """Write a line as JSON: text, cuts, and a label before each unit.
 
-    `eojeol` begins an eojeol, `particle` a particle, an ending or the copula, `morpheme` another morpheme; `inside` goes on
-    with what is before it, and `none` is white space.
+    `eojeol` begins an eojeol, `particle` a particle, an ending or the copula, `morpheme` another morpheme; `inside` continues
+    the unit before it, and `none` is white space.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Analyses as a file of their own: words that were analysed elsewhere, for whoever trains here.
+"""Analyses as a file: words that were analysed elsewhere, for a training on this machine.
 
 The lexicon, a Parquet file with the columns `word` (by code point) and `row` (`koktok.segment.serialized`), and the
 analyser's signature in its metadata. The cache (`koktok.segment.cache`) is one machine's own and grows; a lexicon is whole,
@@ -34,8 +34,8 @@ _PART = 1 << 16  # words that are analysed at once
 
 
 @dataclass(frozen=True)
-class _Said:
-    """What a lexicon says of itself."""
+class _Metadata:
+    """The metadata of a lexicon."""
 
     format: int
     signature: str
@@ -58,7 +58,7 @@ class Lexicon:
         metadata = _metadata(Path(file))
         if metadata is None:
             raise InputError(f"`{file}` is no lexicon, or damaged", hint=_AGAIN)
-        found = checked(_Said, metadata, f"the lexicon `{file}`", hint=_AGAIN)
+        found = checked(_Metadata, metadata, f"the lexicon `{file}`", hint=_AGAIN)
         if found.format > FORMAT:
             raise InputError(
                 f"the lexicon `{file}` has format {found.format}; this koktok reads up to {FORMAT}",
@@ -127,7 +127,7 @@ def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, qua
 
 
 def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFrame]:
-    """The table of a lexicon, in parts: what `write_lexicon` wants of one machine."""
+    """The table of a lexicon, in parts, for `write_lexicon`."""
     import polars as pl
 
     stream = iter(words)

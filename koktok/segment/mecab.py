@@ -1,4 +1,4 @@
-"""MeCab-ko as a segmenter, the second analyser behind the same seam (extra `mecab`)."""
+"""MeCab-ko as a segmenter (extra `mecab`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from koktok.segment.policy import Morpheme
 class MecabSegmenter:
     """Morphemes by python-mecab-ko.
 
-    A fused eojeol part such as 예쁜데 is one span with the tags `VA+EC`; it stays whole, as its border lies in a syllable.
+    A fused eojeol part such as 예쁜데 is one span with the tags `VA+EC`; it stays whole, because its border is inside a syllable.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -47,13 +47,14 @@ class Segmenter(Protocol):
 _UNKNOWN = "UN"
 """The tag of what is no morpheme."""
 
-_FUNCTION = frozenset({Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA})
+FUNCTIONAL: Final = frozenset({Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA})
+"""Boundaries before particles, endings and the copula."""
 
 POLICIES: dict[str, frozenset[Kind]] = {
     "none": frozenset(),
     "josa": frozenset({Kind.JOSA, Kind.PUNCTUATION}),
     "function": frozenset({Kind.JOSA, Kind.EOMI, Kind.COPULA, Kind.PUNCTUATION}),
-    "inflection": _FUNCTION | {Kind.PUNCTUATION},
+    "inflection": FUNCTIONAL | {Kind.PUNCTUATION},
     "morphemes": frozenset(Kind),
 }
 """Named policies, from few cuts to all. `function` keeps chains of particles and of endings whole (에서는, 었습니다)."""
@@ -255,7 +256,7 @@ def cuts_of_words(words: Sequence[str], spans: Spans, policy: Policy) -> CutColu
 
 
 def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[Cut, ...]:
-    """The cuts of one word; those of many are quicker found together."""
+    """The cuts of one word; many words are faster together."""
     (cuts,) = cuts_of_words([word], Spans.of([morphemes]), policy)
     return cuts
 

@@ -141,8 +141,8 @@ class SegmentedCounts:
         return self.n if self.seen is None else self.seen
 
     @property
-    def stands(self) -> NDArray[np.float64]:
-        """The number of words that each represents: one, unless words were sampled."""
+    def represents(self) -> NDArray[np.float64]:
+        """The number of words that each word represents: one, unless words were sampled."""
         return self.n / self.own
 
     def cuts(self, i: int) -> list[Cut]:

@@ -1,4 +1,4 @@
-"""Cuts of words that nobody analysed, from the endings of those that somebody did.
+"""Cuts of words that were not analysed, from the endings of those that were.
 
 New words come for ever (Heaps' law) and an analyser is the slowest stage, but what is new is
 mostly the stem: the ending of a rare word has been seen on frequent ones. So the frequent words are analysed, those that

@@ -2,8 +2,8 @@
 
 Processes, because half of the time goes into turning what Kiwi found into Python objects,
 which threads do one at a time; each sends finished rows instead. At most `QUEUE_SIZE` batches a process wait. A batch whose
-process died, stalled or raised is asked again word by word in a fresh one: the word that does it again is quarantined
-(no cuts), told, and the run goes on. Order and rows do not depend on the number of processes.
+process died, stalled or raised is repeated word by word in a fresh one: the word that fails again is quarantined (it has no
+cuts) and reported, and the run continues. Order and rows do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MAX_FAILURES = 1000
 
 
 class _DiedError(Exception):
-    """The process ended, was ended for stalling, or told of an error."""
+    """The process ended, was ended for stalling, or reported an error."""
 
 
 class _Child:
@@ -127,7 +127,7 @@ def serve(pipe: int) -> None:
             factory, options = parent.recv()
             module, _, name = factory.partition(":")
             segmenter = getattr(import_module(module), name)(**options)
-            list(serialized_rows(segmenter, ["가"]))  # loading is told apart from stalling
+            list(serialized_rows(segmenter, ["가"]))  # so that loading is not mistaken for stalling
             parent.send(("ready", []))
             while True:
                 words = parent.recv()
@@ -142,7 +142,7 @@ def serve(pipe: int) -> None:
 
 
 class Workers:
-    """A segmenter that asks another one, somewhere safe."""
+    """A segmenter that runs another one in processes of its own."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Workers:
 
     @property
     def peak(self) -> int:
-        """Bytes of memory that the processes had at most, each at its own time; 0 where the system does not tell."""
+        """Bytes of memory that the processes had at most, each at its own time; 0 where the system does not report it."""
         return sum(child.peak for child in self._children)
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class Workers:
         _end_all(self._children)
 
     def notes(self) -> list[str]:
-        """What a user should know of the words that failed."""
+        """A note on the words that failed."""
         some = [f"{word[:30]!r} ({how})" for word, how in sorted(self.quarantined.items())]
         if not some:
             return []

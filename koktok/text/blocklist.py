@@ -1,8 +1,8 @@
-"""`Blocklist`: which pieces a vocabulary should not hold: a user's words, and what looks like personal data.
+"""`Blocklist`: pieces that a vocabulary may not hold: a user's words, and strings that look like personal data.
 
-One matching function for two ends. Training asks it of every candidate (so that an abusive word or a
-telephone number never becomes a piece; the text itself is still spelled, with smaller pieces), and `koktok doctor` asks
-it of every piece of a finished vocabulary. Both see plain text: callers undo byte spellings, `##` and `▁` before.
+One matching function for two uses. Training checks every candidate with it (so that an abusive word or a
+telephone number never becomes a piece; the text itself is still spelled, with smaller pieces), and `koktok doctor` checks
+every piece of a finished vocabulary. Both see plain text: callers undo byte spellings, `##` and `▁` before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PERSONAL: Final[dict[str, str]] = {
     r"|(?:\+82[-. ]?|0)(?:2|[3-6][1-5]|70|50\d?)[-. )]{1,2}\d{3,4}[-. ]\d{4})(?!\d)",
     # Resident registration number (주민등록번호): date of birth, a digit for century and sex, six more (or masked).
     "registration": rf"(?<!\d)\d\d{_DAY}(?:[- ][1-8][\d*]{{0,6}}|[1-8]\d{{6}})(?!\d)",
-    # A Korean name with a number behind it: 홍길동1977. Words of three syllables match too (이미지01), so it is a hint.
+    # A Korean name followed by a number: 홍길동1977. Words of three syllables match too (이미지01), so it is a hint.
     "name_number": rf"(?<![{SYLLABLE}])[{_NAMES}][{SYLLABLE}]{{2}}[씨님]?[_-]?\d{{2,}}",
 }
 """Patterns of personal data by name; they are matched against the NFKC form, so that fullwidth digits count as digits."""
@@ -47,7 +47,7 @@ JUNK: Final[dict[str, re.Pattern[str]]] = {
         rf"https?:|www\.|\.(?:{_HOSTS})(?![A-Za-z])|(?<![A-Za-z])(?:{_HOSTS})/|\.(?:html?|php|aspx?|nhn)\?",
         re.IGNORECASE,
     ),
-    # Left behind by whoever took text out of a page. Tags stay: code and documents are written with them.
+    # Left over from pages whose text was extracted. Tags stay: code and documents are written with them.
     "entity": re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d)|(?<![A-Za-z])(?:nbsp|quot|amp);"),
     # ㅋㅋㅋㅋ is a word of its own in Korean comments, and indentation is made of spaces; more of the same are spent ids.
     "run": re.compile(r"(\S)\1{4,}"),
@@ -55,7 +55,7 @@ JUNK: Final[dict[str, re.Pattern[str]]] = {
     "glued_run": re.compile(r"^(?! *+(.)\1+$).*?([^\w\s]|[_\u3131-\u3163])\2\2", re.DOTALL),
     "repeats": re.compile(r"(\S.{1,3}?)\1{3,}"),
 }
-"""Patterns of what is in much text and worth no piece: web addresses, HTML entities, runs of five and more, runs of three or
+"""Patterns of frequent strings that deserve no piece: web addresses, HTML entities, runs of five and more, runs of three or
 four signs or jamo beside anything else, repetitions."""
 
 ADDRESS: Final = rf"(?i:(?:https?|ftp)(?::|%3a)//|www\.[a-z0-9-]|[a-z0-9.-]+\.(?:{_HOSTS}|io|me|be|is|jp|cn|de|uk)/)"
@@ -63,7 +63,7 @@ ADDRESS: Final = rf"(?i:(?:https?|ftp)(?::|%3a)//|www\.[a-z0-9-]|[a-z0-9.-]+\.(?
 
 
 _SYLLABLES: Final = re.compile(" *[가-힣]*")
-"""What no pattern of personal data matches, and nine pieces in ten are."""
+"""No pattern of personal data matches these, which nine pieces in ten are."""
 
 _SHORT: Final = 5
 """Characters with a space before them that hold no junk where they are such syllables."""
@@ -136,7 +136,7 @@ class Blocklist:
         return cls(lines, personal)
 
     def refuses(self, piece: str) -> str | None:
-        """Why this piece is refused, or None where it may stand."""
+        """The reason for which a piece is refused, or None."""
         if self.lines:
             folded = _fold(piece)
             if folded.strip() in self._exact:

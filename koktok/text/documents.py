@@ -1,4 +1,4 @@
-"""What is held out of training: groups of lines, or documents by their hash, whose sum is a digest in any order.
+"""Text held out of training: groups of lines, or documents by their hash; the sum of the hashes is a digest in any order.
 
 The number of a line needs one reader from the first line to the last. If many machines read at once, the SHA-256 of each
 document decides whether it is held out, and the sum of all hashes is the digest of the source.

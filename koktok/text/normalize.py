@@ -109,7 +109,7 @@ class Folds:
     """㈜ to (주), ① to 1, ½ to 1/2, ㎏ to kg. Off because 2½ becomes 21/2."""
     lone_jamo: bool = False
     """Modern conjoining jamo that form no syllable, as an NFKC leaves them (ᄏᄏᄏ), to compatibility jamo (ㅋㅋㅋ).
-    SentencePiece and llama.cpp cannot say it, and leave such jamo alone. Normalize before."""
+    SentencePiece and llama.cpp have no such rule and leave such jamo alone; normalize before."""
 
     __pydantic_config__: ClassVar = {
         "extra": "forbid",
@@ -188,7 +188,7 @@ class Normalizer:
         return text
 
     def align(self, text: str) -> Aligned:
-        """Normalize and say, for every normal character, which raw characters it came from."""
+        """Normalize, with the raw characters from which every normal character came."""
         if self._is_normal(text):
             return Aligned(text, range(len(text)), range(1, len(text) + 1))
         folded: list[str] = []
@@ -239,7 +239,7 @@ class Normalizer:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Characters that a fold changes wherever they stand."""
+        """Characters that a fold changes in any context."""
         return tuple(map(chr, self._table))
 
     def to_hf(self) -> dict[str, Any]:
@@ -311,7 +311,7 @@ class Normalizer:
 
 
 class JamoNormalizer(Normalizer):
-    """A normalizer behind which syllables are taken apart to conjoining jamo: all, or those without a piece of their own.
+    """A normalizer that also splits syllables into conjoining jamo: all, or those without a piece of their own.
 
     Without any whole syllable this is `koktok.hangul.split` of normal text. Where some are whole, a rare one becomes its
     open syllable and its tail (뎠 to 뎌 and ㅆ) if the open one is whole, else its jamo. The result is canonically equal to
@@ -425,7 +425,7 @@ def _has_long_run(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _runs() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Long runs of what NFC puts in another order; of opaque characters, too, and without."""
-    last = 0x1F000  # no mark is behind it but Unicode's own tags
+    last = 0x1F000  # no mark comes after it except Unicode's own tags
     marks = {c for c in range(0x300, last) if unicodedata.combining(unicodedata.normalize("NFD", chr(c))[0])}
     opaque = set(map(ord, _spread(OPAQUE)))
     return (
@@ -453,7 +453,7 @@ def _in_order(run: re.Match[str]) -> str:
 @lru_cache(maxsize=1)
 def nfc_tables() -> dict[str, str]:
     """What an NFC of any Unicode from 9 on needs to be that of Unicode 9, as insides of character classes."""
-    last = 0x30000  # nothing composes behind the plane of rare Han
+    last = 0x30000  # nothing composes after the plane of rare Han
     candidates = (c for c in range(last) if unicodedata.combining(chr(c)) or unicodedata.decomposition(chr(c)))
     seconds = {c for c in range(last) if _SECONDS.match(chr(c))}
     return {"opaque": OPAQUE, "continues": _ranges({c for c in candidates if _continues(chr(c))} | seconds)}
@@ -464,7 +464,7 @@ def precompiled(rules: tuple[tuple[str, str], ...]) -> bytes:
     """Strings and what becomes of them, the longest match first, as SentencePiece compiles them; tokenizer.json takes it too."""
     import sentencepiece
 
-    sentencepiece.set_min_log_level(2)  # or the builder tells the terminal how many rules it got
+    sentencepiece.set_min_log_level(2)  # or the builder prints the number of rules
     compiled = sentencepiece.SentencePieceNormalizer(norm_map=list(rules))
     return NormalizerSpec(compiled.serialized_normalizer_spec()).precompiled_charsmap
 

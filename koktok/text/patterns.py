@@ -54,7 +54,7 @@ LLAMA_CPP: Final = {
     (PUBLISHED["llama3"], True): "llama-bpe",
     (PUBLISHED["qwen2"], False): "qwen2",
 }
-"""Patterns that llama.cpp knows: (regular expression, whether a whole word that is a piece is taken unjoined) to name."""
+"""Patterns that llama.cpp knows: (regular expression, whether a whole word that is a piece is taken without merging) to name."""
 
 _WHITE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -84,13 +84,13 @@ class PublishedPattern(Pattern):
     def bigram(self) -> bool:
         """Never: letters on both sides of an apostrophe are read together.
 
-        But a space behind anything except white space begins a pretoken in all of them.
+        But in all of them a space after anything except white space begins a pretoken.
         """
         return False
 
     @property
     def within_words(self) -> Pattern:
-        """Itself: it knows no superwords."""
+        """Itself: it has no superwords."""
         return self
 
     @property
@@ -107,7 +107,7 @@ class PublishedPattern(Pattern):
         return list(accumulate(map(len, self.pretokenize(text))))[:-1]
 
     def crosses(self, piece: str) -> bool:
-        """True where `piece` is cut when it stands alone."""
+        """True if `piece` is cut when it is alone."""
         return len(self.pretokenize(piece)) > 1
 
     def to_hf(self) -> dict[str, Any]:

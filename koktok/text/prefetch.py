@@ -1,7 +1,7 @@
 """The files of a source, read by threads: the same blocks, in the same order, as without them.
 
 Each thread reads a file, and a single file is read while its text is used. A file has at most one task in the pool, which
-reads its next few blocks, so what waits is bounded.
+reads its next few blocks, so the number of waiting blocks is bounded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The space before the first word of a text, which decoding takes away again.
 
-With it the first word is spelled like any other. It stands before the text only, and not behind a special token in its midst.
+With it the first word is spelled like any other. It is put before the text only, and not after a special token inside the text.
 Where a text begins with a space itself, the two are apart: the one before it is a token of its own. Hugging Face puts no space
 before a text that begins with one (`Metaspace`), so each such part gets `SPACE_MARK` first, and a pre-tokenizer cuts there and
 removes it. (Where the first character of a text is one that normalization drops, there is no space before what follows.)

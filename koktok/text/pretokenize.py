@@ -3,11 +3,11 @@ r"""Normal text to pretokens: one matrix of character classes, written out as on
 A pretoken is what no piece of a vocabulary reaches across. Whether a cut falls between two neighbours depends on nothing
 but the classes of these two: the *bigram rule*. That is a choice with a reason. Hugging Face splits first and segments
 each pretoken, while SentencePiece runs its Viterbi over the whole line; the two give the same ids only if "no piece
-crosses a cut" can be told from the piece alone (`Pattern.crosses`), hence from neighbours alone.
+crosses a cut" can be decided from the piece alone (`Pattern.crosses`), hence from neighbours alone.
 
 Classes are explicit ranges of code points, frozen here. `\w`, `\s` and `\p{Han}` are not used: Python's and Oniguruma's
 tables differ on thousands of code points and move with each Unicode version. Scripts other than Hangul, Latin, Han and
-kana are told by block, so that an Arabic comma counts as Arabic.
+kana are classified by block, so that an Arabic comma counts as Arabic.
 
 The regular expression is made from the matrix: "take a run of a class, as long as the character after it may go on, then
 one run more". Every part is possessive, so that it never looks back: a million spaces take as long as a million words.
@@ -31,7 +31,7 @@ Digits = Literal["free", "single"]
 CLASSES: Final[dict[str, str]] = {
     "newline": "\\r\\n",
     "space": " ",
-    # White space that is neither: its runs stand alone, so that tables and code keep their own pieces. Beyond ASCII only
+    # White space that is neither: its runs are pretokens, so that tables and code keep their own pieces. Beyond ASCII only
     # literal characters will do: Oniguruma takes "\x85" in a class for a byte, not for U+0085.
     "blank": "\\t\\x0b\\x0c\\x1c-\\x1f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
     # Tone marks of old Hangul are letters of it: 나〯랏 must not fall apart.
@@ -45,7 +45,7 @@ CLASSES: Final[dict[str, str]] = {
     "other": "\u0370-\u10ff\u1200-\u167f\u1681-\u1aaf\u1b00-\u1cff\u1f00-\u1fff\u2c00-\u2c5f\u2c80-\u2dff\ua000-\ua71f\ua800-\ua95f"
     "\ua980-\uab2f\uab70-\uabff\ufb07-\ufdff\ufe70-\ufefe\U00010000-\U0001afef\U0001b170-\U0001bfff"
     "\U0001d400-\U0001d7ff\U0001e000-\U0001efff",
-    # Marks are never cut from what they stand on. What may follow is told by the mark, for the rule sees no further back:
+    # Marks are never cut from their base. The mark decides what may follow, because the rule looks no further back:
     # after an accent a Latin letter, after an emoji's selector or key cap more symbols, after a joiner anything.
     "accent": "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f",
     "selector": "\u20d0-\u20ff\ufe00-\ufe0f\U000e0001-\U000e007f\U000e0100-\U000e01ef",
@@ -87,7 +87,7 @@ class Pattern:
 
     @property
     def bigram(self) -> bool:
-        """True where every cut is told by its two neighbours, so that SentencePiece can give the same ids: for koktok's own."""
+        """True if two neighbours decide every cut, so that SentencePiece can give the same ids: for koktok's own."""
         return True
 
     @property
@@ -149,7 +149,7 @@ class Pattern:
 
 
 def words(text: str) -> list[str]:
-    """Cut text into whitespace words, each with the spaces before it; newlines and trailing spaces stand alone.
+    """Cut text into whitespace words, each with the spaces before it; newlines and trailing spaces are words of their own.
 
     Law: ``p.pretokenize(x)`` is the concatenation of ``p.pretokenize(w) for w in words(x)``, for every pattern without
     superwords. That is what makes counting words first exact.

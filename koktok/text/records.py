@@ -43,7 +43,7 @@ _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 @dataclass
 class ReadReport:
-    """What was read: a reading function fills it in."""
+    """Statistics of reading, filled in by a reading function."""
 
     files: int = 0
     bytes: int = 0
@@ -104,7 +104,7 @@ def _size(file: Path) -> int | None:
 
 @dataclass
 class _File:
-    """The file being read, and what becomes of its bad text."""
+    """The file being read, and the policy for its bad text."""
 
     path: Path
     errors: Errors
@@ -250,7 +250,7 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
 
 
 def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
-    """Names of fields that hold text, those of inner records behind."""
+    """Names of fields that hold text, those of inner records last."""
     yield from (str(key) for key, value in record.items() if isinstance(value, str))
     for key, value in record.items():
         if isinstance(value, Mapping) and depth > 1:
@@ -272,7 +272,7 @@ def _csv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Bl
 
 
 def _tsv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
-    # By its registration TSV knows no quotes, and NSMC, the best known one in Korean, is full of loose ones.
+    # TSV has no quotes by its registration, and NSMC, the best known Korean one, is full of unbalanced ones.
     yield from _table(file, ((at, line.split("\t")) for at, line in _numbered(blocks)), field)
 
 
@@ -385,7 +385,7 @@ def _decoded(lines: Block) -> tuple[str, bool]:
 
 
 def _sniff(file: _File, head: bytes) -> None:
-    """Refuse what is no UTF-8 text by its first bytes: better at once than after an hour."""
+    """Refuse a file whose first bytes are no UTF-8 text, at once and not after an hour."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise file.refuse("is UTF-16; UTF-8 was wanted", file.shell("iconv -f utf-16 -t utf-8"))
     if b"\0" in head[:8192]:

@@ -55,16 +55,12 @@ class Source:
 
     @classmethod
     def of(
-        cls,
-        *paths: str | os.PathLike[str],
-        name: str | None = None,
-        weight: float = 1.0,
-        field: str | None = None,
+        cls, *paths: str | os.PathLike[str], name: str | None = None, weight: float = 1.0, field: str | None = None
     ) -> Source:
         """Return the source of the files that these paths name, each once, in a fixed order.
 
-        A file stands for itself (plain text if its extension is unknown), a folder for every file below it with a known
-        extension, sorted, without hidden ones; a glob for its matches; ``-`` for standard input.
+        A file is plain text if its extension is unknown; a folder means every file below it with a known extension, sorted,
+        without hidden ones; a glob its matches; ``-`` standard input.
         """
         wrong = [path for path in paths if not isinstance(path, str | os.PathLike) or not str(path)]
         if wrong:
@@ -130,7 +126,7 @@ def _folder(folder: Path, skipped: list[str]) -> list[Path]:
 
 
 def _is_there(path: Path, skipped: list[str]) -> bool:
-    """Whether there is a file behind a name; a link may lead nowhere."""
+    """Whether a path exists; the target of a link may be missing."""
     try:
         path.stat()
     except OSError as error:
@@ -228,7 +224,7 @@ def _read_sources(
 
 
 def _looks_like_a_path(line: str) -> bool:
-    """Whether somebody who wrote this meant a file: one that is there, or a name that ends as files of text do."""
+    """Whether a line is probably meant as a file: it names an existing one, or ends as files of text do."""
     if len(line) > 255 or not line or line != line.strip() or "\0" in line:
         return False
     named = " " not in line and (line.lower().endswith(EXTENSIONS) or line.startswith("corpus:"))

@@ -1,4 +1,4 @@
-"""Which characters get a piece of their own (the rest becomes bytes), and whether a size has room for them.
+"""The characters that get a piece of their own (the rest becomes bytes), and the check that a size has room for them.
 
 A frequency cut alone drops rare syllables that any reader expects (a coverage of .9995 on
 20,000 lines loses 307 of 1,618 syllable types; at 16,000 ids, 안녕하세요 was written with bytes), so the 2,350 syllables of
@@ -91,7 +91,7 @@ def alphabet_of(
 def joined_bytes(characters: Iterable[str]) -> list[str]:
     """The pieces, spelled in bytes, that the bytes of characters are joined to: the characters, and the steps to them.
 
-    A join has two parts, so a character of three bytes wants a piece of its first two, which 64 characters share. Sorted, a
+    A merge has two parts, so a character of three bytes needs a piece of its first two, which 64 characters share. Sorted, a
     step comes before what it leads to.
 
     Examples
@@ -105,9 +105,9 @@ def joined_bytes(characters: Iterable[str]) -> list[str]:
 
 
 def line_ends(pattern: Pattern, ids: int) -> tuple[str, ...]:
-    r"""Signs with one or two line ends behind them, where a published pattern leaves these together and ids have room for them.
+    r"""Signs followed by one or two line ends, if a published pattern keeps these together and there are ids for them.
 
-    Training reads lines, so no count tells of line ends; but text is encoded with them, and nearly all end in a sign (.7 in
+    Training reads lines, so line ends are not counted; but text is encoded with them, and nearly all end in a sign (.7 in
     corpus:bench-ko) or in nothing. These pieces take 3 % off its tokens.
 
     Examples

@@ -83,8 +83,8 @@ class Learner:
             length.append(length[left] + length[right])
             queue.push(range(known, counter.n_pairs))
             if len(self.merges) % _REPORT == 0:
-                self.report()
-        self.report()
+                job.on_progress(len(self.merges), self.room)
+        job.on_progress(len(self.merges), self.room)
         return {
             "stage": stage,
             "wanted": until - begin,
@@ -105,10 +105,6 @@ class Learner:
     def tie_key(self, left: int, right: int) -> Any:
         """The order of pairs of one count: by string."""
         return self.pieces[left], self.pieces[right]
-
-    def report(self) -> None:
-        """Report progress."""
-        self.job.on_progress(len(self.merges), self.room)
 
     def replay(self, rows: Sequence[str], n: Sequence[int]) -> PairCounter:
         """The rows as run time segments them with the pieces so far: encoding with BPE is replaying its merges."""
@@ -418,7 +414,7 @@ def learn_superwords(learner: Learner, runs: SegmentedCounts, until: int) -> dic
     rows = ["".join(map(chr, symbols)) for _, symbols in chains]  # a private alphabet: the symbol is the code point
     counter = PairCounter(rows, [n[i] for i in numbers], [*map(chr, range(len(learner.pieces)))])
     run = np.repeat(np.asarray(numbers, np.int64), [*map(len, rows)])
-    represents = runs.stands
+    represents = runs.represents
 
     def refuses(pair: int, piece: str) -> bool:
         if not crosses_space(piece):  # inside an eojeol: a step of an inner superword

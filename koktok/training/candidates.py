@@ -1,6 +1,6 @@
 """Candidates: every substring that could become a piece, found level by level, with the lattice that it spans.
 
-Where pieces come from. A string of k characters can only be frequent where its first k - 1 characters
+A string of k characters can only be frequent where its first k - 1 characters
 are (the apriori rule of Agrawal & Srikant 1994), so level k numbers the pairs (number of the prefix, next character)
 at the places where level k - 1 was frequent. Pairs are compared in full, so nothing collides, and the lattice falls out.
 """
@@ -55,7 +55,7 @@ class CandidatePolicy:
         """Characters of a piece without a syllable, at most."""
         return min(int(self.max_length * PLAIN), 255)
 
-    def takes(self, piece: str, n: float, runs: float, documents: float) -> bool:
+    def allows(self, piece: str, n: float, runs: float, documents: float) -> bool:
         """True where a piece that crosses a space may be one."""
         rule = self.superwords
         return (
@@ -69,14 +69,14 @@ class CandidatePolicy:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What was found."""
+    """The candidates of some words, and their lattice."""
 
     pieces: tuple[str, ...]
     n_chars: int
     required: NDArray[np.bool_]
     n: NDArray[np.float64]
     superword: NDArray[np.bool_]
-    worth: NDArray[np.float64]
+    price: NDArray[np.float64]
     lattice: Lattice
 
     @property
@@ -106,8 +106,8 @@ def mine(
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     sizes = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
     word = np.repeat(np.arange(len(counts)), sizes)
-    weight, stands = counts.n.astype(np.float64), counts.stands
-    # Where nobody counted documents, every word is in enough of them.
+    weight, represents = counts.n.astype(np.float64), counts.represents
+    # Where documents were not counted, every word is in enough of them.
     held = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
     inner = policy.superwords is not None and policy.superwords.inner
     alphabet, char = _numbered(codes, [ord(c) for c in required])
@@ -122,14 +122,14 @@ def mine(
     hangul = np.concatenate([[0], np.cumsum(syllable_mask(codes))])  # before each character
     word_end = np.repeat(node[1:] - 1, sizes)
 
-    goes_on = _continued(codes, word, ~allowed[at_node] & policy.closed)
+    continues = _continued(codes, word, ~allowed[at_node] & policy.closed)
 
     arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char)]
     pieces = [chr(c) for c in alphabet.tolist()]
     numbers = [occurrences.tolist()]
     usable = needed[char]
     place = np.flatnonzero(usable)
-    here = (char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed, gaps, goes_on)
+    here = (char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed, gaps, continues)
 
     def level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> Any:
         found = _level(k, k > policy.max_length, place, number, len(alphabet), *here, inner, policy.aligned)
@@ -148,7 +148,7 @@ def mine(
             enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words) & ~cut_off)
             for i, p in zip(enough.tolist(), example[enough].tolist(), strict=True):
                 piece = text[p : p + k]
-                if crosses_space(piece) and not policy.takes(piece, n[i], runs[i], books[i]):
+                if crosses_space(piece) and not policy.allows(piece, n[i], runs[i], books[i]):
                     continue
                 if policy.crosses is None or not policy.crosses(piece):
                     found[piece] = i
@@ -161,32 +161,32 @@ def mine(
             numbers.append([float(n[found[piece]]) for piece in sorted(found)])
     counted = np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers])
     lattice = _lattice(node, weight, arcs)
-    worth = np.ones(len(pieces))
+    price = np.ones(len(pieces))
     if policy.price == "bits":
         borders = cut.copy()
         borders[at_node[np.diff(gaps, prepend=0) > 0]] = True
         running = float(weight.sum() + weight[word[np.diff(gaps, prepend=0) > 0]].sum())
-        worth = prices_in_bits(pieces, counted, common_cuts(lattice, borders, len(pieces)), running)
+        price = prices_in_bits(pieces, counted, common_cuts(lattice, borders, len(pieces)), running)
     return Candidates(
         pieces=tuple(pieces),
         n_chars=len(alphabet),
         required=needed,
         n=counted,
         superword=np.fromiter(map(crosses_space, pieces), dtype=bool, count=len(pieces)),
-        worth=worth,
+        price=price,
         lattice=lattice,
     )
 
 
 @njit(nogil=True, cache=True)
 def _level(  # type: ignore[no-untyped-def]
-    k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed,
-    gaps, goes_on, inner, aligned,
+    k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed,
+    gaps, continues, inner, aligned,
 ):  # fmt: skip
     """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
 
     Returns places and the number at each; by number the place where it was seen first, occurrences, and of those that
-    follow the policy the occurrences, words and documents; and whether it is cut off: the same letter goes on from it at
+    follow the policy the occurrences, words and documents; and whether it is cut off: the same letter continues it at
     every place. Equal strings have equal numbers, in the order of first sight.
     """
     size = 1
@@ -220,11 +220,11 @@ def _level(  # type: ignore[no-untyped-def]
         fine = edges and (inner or whole) if across else whole or edges or not aligned
         sum_of[same, 0] += weight[w]
         first = example[same]
-        cut_off[same, 0] = cut_off[same, 0] and goes_on[p] and char[p - 1] == char[first - 1]
-        cut_off[same, 1] = cut_off[same, 1] and goes_on[last + 1] and char[last + 1] == char[first + k]
+        cut_off[same, 0] = cut_off[same, 0] and continues[p] and char[p - 1] == char[first - 1]
+        cut_off[same, 1] = cut_off[same, 1] and continues[last + 1] and char[last + 1] == char[first + k]
         if fine:
             sum_of[same, 1] += weight[w]
-            sum_of[same, 2] += stands[w]
+            sum_of[same, 2] += represents[w]
             sum_of[same, 3] += held[w]
     by, off = sum_of[:distinct], cut_off[:distinct, 0] | cut_off[:distinct, 1]
     return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3], off
@@ -279,7 +279,7 @@ def _cuts(
 
 
 def _continued(codes: NDArray[np.uint32], word: NDArray[np.int64], inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By character, and one more: whether it goes on from the one before, both Latin letters inside one morpheme.
+    """By character, and one more: whether it continues the one before, both Latin letters inside one morpheme.
 
     Not asked of syllables: a part of one name is the start of others, and without such candidates a text of 2.5 MB has 1 %
     more tokens at 16,000 ids.
@@ -290,9 +290,7 @@ def _continued(codes: NDArray[np.uint32], word: NDArray[np.int64], inner: NDArra
 
 
 def _lattice(
-    node: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]],
+    node: NDArray[np.int64], weight: NDArray[np.float64], arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]]
 ) -> Lattice:
     """Arcs sorted by the node they end in, short ones first."""
     n = np.zeros(int(node[-1]) + 1, np.int64)

@@ -7,7 +7,7 @@ three are additive over arcs, so shortest paths find the cheapest segmentation o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,7 +44,7 @@ TRUST = {
 }
 """What a boundary of each kind is worth. People share Kiwi's cut in .95 to 1.00 of the cases for the first five, .95 for
 derivation, .87 for auxiliaries, .79 for compounds, .35 for numerals, .27 for others; and, of those that `rest` gives up, in
-.16 for bound syllables, .15 for modifiers, .08 behind prefixes, .06 for suffixes of nouns and never for pointing roots
+.16 for bound syllables, .15 for modifiers, .08 after prefixes, .06 for suffixes of nouns and never for pointing roots
 (Kaist treebank, a quarter of the train part). With F about .7 a cut gains where that share is over F/2. Punctuation is a token
 of its own to all annotators, though no score between syllables sees it. A boundary of no known kind is taken at its word:
 it is what cuts look like that no Korean analyser made."""
@@ -103,7 +103,7 @@ class Lattice:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What compiled code reads."""
+        """The arrays for compiled code."""
         return self.node, self.arc, self.length, self.piece, self.weight
 
     def only(self, alive: NDArray[np.bool_]) -> Lattice:
@@ -135,7 +135,7 @@ def node_costs(
 
     A boundary that the analyser is unsure of (confidence under 1) weighs less, and a cut there costs the rest of `mu`.
     A boundary of a kind with `nu` 0 is no boundary: a cut there splits a word like any other (맨|손 is one word to human
-    annotators: of Kiwi's cuts behind prefixes they share 7 %).
+    annotators: of Kiwi's cuts after prefixes they share 7 %).
     `frequency` is, for each cut, how often in a million its eojeol occurs; by default each word is one.
     A cut beside a space, a digit or a Latin letter is free: no human boundary score looks there.
     """
@@ -148,15 +148,17 @@ def node_costs(
         frequency = np.repeat(counts.n * (1e6 / max(counts.total, 1)), np.diff(counts.start))
     price = np.zeros(n_nodes)
     price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** weights.rarity
-    hangul = np.zeros(n_nodes, dtype=bool)  # is the character behind this node a syllable?
-    codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
-    last = lattice.node[1:] - 1
-    inner = np.ones(n_nodes, dtype=bool)
-    inner[last] = False
-    hangul[inner] = syllable_mask(codes)
-    split = np.zeros(n_nodes)
-    split[1:] = weights.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
-    return NodeCosts(split, np.cumsum(price))
+    return NodeCosts(weights.mu * (1 - sure) * between_syllables(counts.words, lattice.node), np.cumsum(price))
+
+
+def between_syllables(words: Sequence[str], node: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of each node, whether it is a gap between two Hangul syllables of one word."""
+    before = np.ones(int(node[-1]), dtype=bool)  # is there a character after this node, and is it a syllable?
+    before[node[1:] - 1] = False
+    before[before] = syllable_mask(np.frombuffer("".join(words).encode("utf-32-le"), dtype=np.uint32))
+    before[1:] &= before[:-1].copy()
+    before[0] = False
+    return before
 
 
 def removal_loss(
@@ -170,11 +172,7 @@ def removal_loss(
 
 
 def addition_gain(
-    lattice: Lattice,
-    costs: NodeCosts,
-    price: NDArray[np.float64],
-    alive: NDArray[np.bool_],
-    pool: ThreadPoolExecutor,
+    lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], alive: NDArray[np.bool_], pool: ThreadPoolExecutor
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """The cost of the cheapest segmentations, the uses of each piece, and the gain if a dead one alone were added."""
     return _summed(_addition_gain, lattice, costs, np.where(alive, price, -price), pool)
@@ -256,7 +254,7 @@ def _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, 
 
 
 def decode(lattice: Lattice, score: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """What a Unigram decoder does with these scores: the nodes where it cuts (last ones too), and uses of each piece.
+    """Decode as Unigram with these scores: the nodes where it cuts (last ones too), and uses of each piece.
 
     Of equal paths it takes the one whose last piece starts earliest, as `koktok.tokenizer.models` does.
     """
@@ -270,7 +268,7 @@ def decode(lattice: Lattice, score: NDArray[np.float64]) -> tuple[NDArray[np.boo
 def cheapest(
     lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """What a decoder would do that knew the costs: the nodes where the cheapest segmentations cut, and uses of pieces."""
+    """The cheapest segmentations: the nodes where they cut, and uses of pieces."""
     cut, weight = np.zeros(int(lattice.node[-1]), dtype=bool), lattice.weight.astype(np.int64)
 
     def part(span: tuple[int, int]) -> NDArray[np.int64]:
@@ -292,7 +290,7 @@ def merge_gain(
 
 @njit(nogil=True, cache=True)
 def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
-    paid = np.empty(_longest(0, len(node) - 1, node))  # by the tokens up to each cut
+    paid = np.empty(longest_word(0, len(node) - 1, node))  # by the tokens up to each cut
     for w in range(len(node) - 1):
         base, end = node[w], node[w + 1]
         paid[0] = 0.0
@@ -314,7 +312,7 @@ def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, ga
 
 @njit(nogil=True, cache=True)
 def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore[no-untyped-def]
-    size = _longest(0, len(node) - 1, node)
+    size = longest_word(0, len(node) - 1, node)
     ahead, best = np.empty(size), np.empty(size, np.int64)
     for w in range(len(node) - 1):
         base, end = node[w], node[w + 1]
@@ -331,7 +329,7 @@ def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore
 
 @njit(nogil=True, cache=True)
 def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, cut, uses):  # type: ignore[no-untyped-def]
-    size = _longest(lo, hi, node)
+    size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
     for w in range(lo, hi):
@@ -354,7 +352,8 @@ def _follow(base, end, best, length, piece, n, cut, uses):  # type: ignore[no-un
 
 
 @njit(nogil=True, cache=True)
-def _longest(lo, hi, node):  # type: ignore[no-untyped-def]
+def longest_word(lo, hi, node):  # type: ignore[no-untyped-def]
+    """The number of nodes of the longest of some words."""
     longest = 1
     for w in range(lo, hi):
         longest = max(longest, node[w + 1] - node[w])
@@ -363,7 +362,7 @@ def _longest(lo, hi, node):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, loss):  # type: ignore[no-untyped-def]
-    size = _longest(lo, hi, node)
+    size = longest_word(lo, hi, node)
     ahead, behind, second = np.empty(size), np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
     used = np.full(size, -1, np.int64)
@@ -405,7 +404,7 @@ def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, pric
 @njit(nogil=True, cache=True)
 def _addition_gain(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
     """As `_removal_loss`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
-    size = _longest(lo, hi, node)
+    size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
     total = 0.0

@@ -1,7 +1,7 @@
-"""What a trained vocabulary does with the words that it was trained on, in plain values for `--log json`.
+"""Statistics of a trained vocabulary on its training words, in plain values for `--log json`.
 
-It counts how many boundaries of each kind survive where words are cut as at run time, without an analyser, so that a builder
-sees what the options brought. A boundary that no token border meets is swallowed.
+Boundaries of each kind are counted with words segmented as at run time, without an analyser. A boundary inside a token is
+swallowed.
 """
 
 from __future__ import annotations
@@ -43,11 +43,7 @@ def shape_of(piece: str) -> str:
 
 
 def describe(
-    counts: SegmentedCounts,
-    vocab: Vocab,
-    node: NDArray[np.int64],
-    cut: NDArray[np.bool_],
-    tokens: float,
+    counts: SegmentedCounts, vocab: Vocab, node: NDArray[np.int64], cut: NDArray[np.bool_], tokens: float
 ) -> dict[str, Any]:
     """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
 

@@ -1,7 +1,7 @@
-"""Pair counts that follow the joins: what BPE and WordPiece share.
+"""Pair counts that follow the merges, for BPE and WordPiece, and the queue of frequent pairs.
 
-The text as joined places. Each pair of neighbouring symbols keeps its count and the places where it stood,
-and a join corrects the counts of its neighbours only, so a merge costs what it changes and not what the text is long.
+Each pair of neighbouring symbols keeps its count and the places where it occurred, and a merge corrects the counts of its
+neighbours only, so its cost grows with the number of places that it changes, not with the text.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ UNKNOWN, INSIDE = -1, -2
 # text    symbol (at the first place of each token; UNKNOWN or INSIDE), place to the right that may be joined
 #         (or -1), place to the left, count of the row
 # pairs   left and right symbol, count, newest place, number of places (stale ones too), hash table of pairs
-# places  where a pair stood, and the place that it stood at before (or -1)
+# places  where a pair occurred, and its place before that (or -1)
 
 
 @njit(cache=True)
 def slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The place of a pair in the hash table of pairs, or where it would stand."""
+    """The slot of a pair in the hash table of pairs, or the free slot for it."""
     lefts, rights, _, _, _, table = pairs
     mask = len(table) - 1
     h = (((np.int64(left) << 32) | np.int64(right)) * np.int64(-7046029254386353131) >> 24) & mask
@@ -44,7 +44,7 @@ def slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
 
 @njit(cache=True)
 def _note(text, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair that starts at `place` stands there from now on."""
+    """Count the pair that starts at `place`."""
     symbol, behind, _, weight = text
     lefts, rights, count, newest, length, table = pairs
     left, right = symbol[place], symbol[behind[place]]
@@ -110,7 +110,7 @@ def _merge(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-
 
 @njit(cache=True)
 def _standing(text, pairs, places, pair):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Where a pair stands now; ㅋㅋㅋ holds ㅋㅋ twice."""
+    """The places where a pair occurs now; ㅋㅋㅋ holds ㅋㅋ twice."""
     symbol, behind, _, _ = text
     lefts, rights, _, newest, length, _ = pairs
     found = np.empty(length[pair], np.int32)
@@ -176,7 +176,7 @@ class PairCounter:
 
     @property
     def count(self) -> NDArray[np.int64]:
-        """How often each pair stands now (ㅋㅋㅋ holds ㅋㅋ twice); writable, 0 puts a pair out of the running."""
+        """Occurrences of each pair now (ㅋㅋㅋ holds ㅋㅋ twice); writable: 0 excludes a pair."""
         return self._n[: self.n_pairs]
 
     @property

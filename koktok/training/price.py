@@ -5,7 +5,7 @@ is chosen is what saves most tokens. With `bits` a piece also pays for what it s
 rule, where a text is cut changes nothing of its bits for an ideal model; what a piece of k parts saves is steps, and what
 it costs is that its parts share no statistics with the other words that they are in. So it is worth a single token only
 as far as its parts already predict each other: with b = -log₂ of the relative frequency it costs k · b(piece) / Σ b(part)
-tokens, at least one. That is k, no saving, where the parts meet by chance, and one where each says all of the others:
+tokens, at least one. That is k, no saving, where the parts meet by chance, and one where each predicts the others:
 pointwise mutual information (Church & Hanks 1990). The parts are what the analyser's cuts, and spaces, make of the piece.
 
 The limits, by experiment (eval/LOG.md): with the contrast alone pieces are many and the tokens too; all of it is half
@@ -49,11 +49,11 @@ LONGEST = 31
 
 
 def common_cuts(lattice: Lattice, cut: NDArray[np.bool_], n_pieces: int) -> NDArray[np.int64]:
-    """For each piece where its cuts are in most of its places: bit k - 1 is the gap behind k characters.
+    """For each piece where its cuts are in most of its places: bit k - 1 is the gap after k characters.
 
     By the vote of Boyer & Moore (1981): where no set of cuts has a majority, a frequent one.
     """
-    ahead = np.zeros(len(cut), np.int64)  # of every node, the cuts behind it
+    ahead = np.zeros(len(cut), np.int64)  # of every node, the cuts after it
     for k in range(1, LONGEST):
         ahead[:-k] |= cut[k:].astype(np.int64) << (k - 1)
     cuts, lead = np.zeros(n_pieces, np.int64), np.zeros(n_pieces)

@@ -1,4 +1,4 @@
-"""Which candidates become pieces: top-down pruning under the cost, then rounds of swaps.
+"""The choice of pieces among candidates: top-down pruning under the cost, then rounds of swaps.
 
 Unigram's pruning (Kudo 2018) drops the pieces whose absence costs least likelihood; here
 the loss is the cost of the lattice (tokens, split morphemes, swallowed boundaries). Pruning judges each piece while all
@@ -56,7 +56,7 @@ class Choice:
     floors: Sequence[tuple[NDArray[np.bool_], int]] = field(default=())
 
     def prune(self, alive: NDArray[np.bool_], drop: float = DROP, *, quiet: bool = False) -> NDArray[np.bool_]:
-        """Drop the pieces that it costs least to lose, a share a round, until the size is reached."""
+        """Drop the pieces with the least removal loss, a share in each round, until the size is reached."""
         smaller = self.lattice
         while (n := int(alive.sum())) > self.size:
             smaller = smaller.only(alive)
@@ -83,7 +83,7 @@ class Choice:
         self.rounds.append(Round("swap", int(alive.sum()), objective))
         more, useful = alive.copy(), ~alive & (gain > 0)
         more[_first(gain, useful, int(self.size * share))] = True
-        # Or groups with small gains would never think twice about their own places.
+        # Otherwise groups with small gains would never swap within their own places.
         for group, least in self.floors:
             more[_first(gain, useful & group, int(least * share))] = True
         return objective, self.prune(more, share / 3, quiet=True)
@@ -102,7 +102,7 @@ class Choice:
         return self.keep(among, order, self.size, last=True)
 
     def keep(self, alive: NDArray[np.bool_], loss: NDArray[np.float64], n: int, *, last: bool) -> NDArray[np.bool_]:
-        """The fixed pieces and those that it costs most to lose, `n` in all, as far as quota and floors let them in."""
+        """The fixed pieces and those with the largest loss, `n` in all, as far as quota and floors allow."""
         kept = self.fixed.copy()
         free = alive & ~self.fixed
         limited, most = (np.zeros_like(free), 0) if self.quota is None else self.quota

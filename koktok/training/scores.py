@@ -1,4 +1,4 @@
-"""Scores that carry at run time what the analyser knew: the weights of a semi-Markov CRF, exported as Unigram scores.
+"""Scores that bring the analyser's cuts to run time: the weights of a semi-Markov CRF, exported as Unigram scores.
 
 At run time a plain Unigram decoder takes the path with the highest sum of piece scores. The
 scores are trained (Sarawagi & Cohen 2004) so that the probability of cheap paths under them is high: with C the cost of
@@ -47,43 +47,26 @@ def fit(
     rate: float = RATE,
     prior: float = PRIOR,
     resume: NDArray[np.float64] | None = None,
-    seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Train the scores of the pieces of a lattice."""
+    """Train the scores of the pieces of a lattice, from `start` or `resume`."""
     n_chars = np.zeros(len(start))
     n_chars[lattice.piece] = lattice.length
     shift = -float((np.exp(start) * start).sum() / max((np.exp(start) * n_chars).sum(), 1e-9))
     # The passes go through words in a random order, and through memory in that of the arrays: so both are made the same.
-    order = np.random.default_rng(seed).permutation(len(lattice.node) - 1)
+    order = np.random.default_rng(0).permutation(len(lattice.node) - 1)
     there = np.zeros(len(start), dtype=bool)
     there[lattice.piece] = True
     place = np.cumsum(there, dtype=np.int32) - 1  # of each piece among those of the lattice
     node, arc, length, piece, split, swallow = _ordered(
         order, lattice.node, lattice.arc, lattice.length, lattice.piece, costs.split, costs.swallow, place
     )
-    weight, toll, lift, here = damping[order], np.exp(-price[there]), n_chars[there] * shift, start[there]
-    found = here.copy() if resume is None else resume[there]
-    square = np.ones(len(here))
+    words = node, arc, length, piece, damping[order], split, swallow, np.exp(-price[there])
+    trained = (start if resume is None else resume)[there]  # a copy
+    rest = start[there], np.ones(len(trained)), rate, prior, n_chars[there] * shift
     for epoch in range(epochs):
-        _epoch(
-            epoch % 2 == 1,
-            node,
-            arc,
-            length,
-            piece,
-            weight,
-            split,
-            swallow,
-            toll,
-            found,
-            here,
-            square,
-            rate,
-            prior,
-            lift,
-        )
+        _epoch(epoch % 2 == 1, *words, trained, *rest)
     score = start.copy()
-    score[there] = found
+    score[there] = trained
     return score
 
 

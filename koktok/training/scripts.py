@@ -1,7 +1,7 @@
-"""How the scripts share a vocabulary.
+"""Shares of a vocabulary by script.
 
-The cost shares the pieces by what they save in the text at hand, so a language that is a tenth of the text gets the places
-that a tenth of the text is worth. `--reserve-script` keeps places for one that will be met more often.
+Under the cost, ids go to what saves most in the training text, so a language that is a tenth of the text gets about a tenth of
+them. `--reserve-script` keeps places for one that will be met more often.
 """
 
 from __future__ import annotations

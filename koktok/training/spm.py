@@ -1,7 +1,7 @@
 """Training with the sentencepiece library, from counts, under our cuts.
 
 SentencePiece reads `word TAB count` lines, and a delimiter in them keeps seed
-pieces (Unigram) and merges (BPE) inside morphemes. What it returns is put into our canonical form.
+pieces (Unigram) and merges (BPE) inside morphemes. Its result is brought into koktok's canonical form.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def train_spm(job: Job) -> Learnt:
 
 
 class _TooFewError(Exception):
-    """SentencePiece has fewer candidates than it was asked for."""
+    """SentencePiece has fewer candidates than the requested size."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -96,7 +96,7 @@ def _run(
             normalization_rule_name="identity",
             add_dummy_prefix=False,
             remove_extra_whitespaces=False,
-            # The words are our pretokens already: whatever may stand together in them may stand in a piece.
+            # The words are our pretokens already: any part of them may be a piece.
             split_by_unicode_script=False,
             split_by_number=False,
             byte_fallback=False,

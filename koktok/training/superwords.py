@@ -1,9 +1,8 @@
 """Superwords: pieces that cross spaces (수 있, 는 것 같, 에 대한), learnt from runs of eojeols.
 
-It is of the same kind as the first, with runs in place of words: every run is a piece
-of text that the tokenizer will see whole, cut behind sentence ends, with the cuts that its words have. The trainer then
-needs nothing new: spaces are nodes like any other, a piece may swallow them for nothing, and the same cost decides
-whether a place in the vocabulary is better spent inside words or across them.
+The input is that of words, with runs in place of words: a run is a stretch of text up to a sentence end, with the cuts of its
+words. The trainer needs nothing new: spaces are nodes like any other, a piece may swallow them at no cost, and the same cost
+decides whether an id is better spent inside words or across them.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class SuperwordPolicy:
 
 
 def crosses_space(piece: str) -> bool:
-    """True where a piece holds a space behind its first word."""
+    """True if a piece holds a space after its first word."""
     return " " in piece.lstrip(" ")
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.hangul import syllable_mask
 from koktok.recipe import Group
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.training.lattice import TRUST
+from koktok.training.lattice import TRUST, between_syllables
 from koktok.training.unigram_point import CHAINS, GROUPS
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class TargetSearch:
         return self._slope
 
     def after(self, factor: float, value: float) -> float | None:
-        """The next trial after this one, or None where it is near enough, or nothing lies between."""
+        """The next trial after this one, or None if it is near enough, or there is nothing between."""
         here = math.log(factor)
         self.trials.append((here, value))
         if abs(value - self.want) <= self.near:
@@ -123,7 +122,7 @@ class Targets:
         return min(self.wants, key=lambda name: values[name] - self.wants[name])
 
     def after(self, times: Mapping[str, float], values: Mapping[str, float]) -> dict[str, float] | None:
-        """The next trial after this one, or None where all are near enough, or nothing lies between."""
+        """The next trial after this one, or None if all are near enough, or there is nothing between."""
         found = {name: search.after(times[name], values[name]) for name, search in self.search.items()}
         if all(factor is None for factor in found.values()):
             return None
@@ -153,13 +152,7 @@ class Boundaries:
             for name, kinds in GROUPS.items()
             if name != "all"
         }
-        syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character behind this node one?
-        inner = np.ones(len(syllable), dtype=bool)
-        inner[node[1:] - 1] = False
-        codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
-        syllable[inner] = syllable_mask(codes)
-        self._between = np.zeros(len(syllable), dtype=bool)
-        self._between[1:] = syllable[1:] & syllable[:-1]
+        self._between = between_syllables(counts.words, node)
         self._weight = np.repeat(n, np.diff(node)) * self._between
 
     def kept(self, cut: NDArray[np.bool_], group: Group = "all") -> float:

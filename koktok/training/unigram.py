@@ -76,7 +76,7 @@ class Run:
         self.fixed[: candidates.n_chars] = True
         self.allowed = self.fixed | (candidates.n >= point.min_count)
         self.lattice = candidates.lattice.only(self.allowed)
-        self.price = point.lam * candidates.tokens * candidates.worth
+        self.price = point.lam * candidates.tokens * candidates.price
         self.boundaries = Boundaries(self.counts, candidates.lattice.node)
         self.rounds: list[Round] = []
 
@@ -110,19 +110,19 @@ class Run:
 
     def _choice(self, size: int, factors: Mapping[str, float]) -> Choice:
         """The selection for a size, with the `nu` of the point times these factors."""
-        found = self.candidates
+        candidates = self.candidates
         pieces = size - 256 - len(self.job.specials)
         # Characters without a piece are in the lattice as bytes; they take no place.
         return Choice(
-            pieces + found.n_chars - int(found.required.sum()),
+            pieces + candidates.n_chars - int(candidates.required.sum()),
             self.lattice,
             node_costs(self.counts, self.lattice, self.point.weights(factors), self.frequency),
             self.price,
             self.fixed,
-            (found.superword, int(pieces * self.job.superwords.share)) if found.superword.any() else None,
+            (candidates.superword, int(pieces * self.job.superwords.share)) if candidates.superword.any() else None,
             self.pool,
             self.rounds,
-            floors_of(found, self.job.options.reserve_script, pieces),
+            floors_of(candidates, self.job.options.reserve_script, pieces),
         )
 
     def _search_pieces(
@@ -176,7 +176,7 @@ class Run:
             node_costs(self.counts, lattice, point.sharpened(factors), self.frequency),
             point.sharp * self.candidates.tokens,
             start,
-            damping=self.counts.stands * self.counts.own**point.damping,
+            damping=self.counts.represents * self.counts.own**point.damping,
             epochs=point.epochs if before is None else min(RETRAIN, point.epochs),
             resume=None if before is None else np.where(before.alive, before.score, start),
         )

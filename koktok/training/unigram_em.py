@@ -17,7 +17,7 @@ from numba import njit
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import Job, Learnt
-from koktok.training.lattice import Lattice, decode
+from koktok.training.lattice import Lattice, decode, longest_word
 from koktok.training.log import describe
 from koktok.vocab import Vocab
 
@@ -61,7 +61,7 @@ def train_unigram_em(job: Job) -> Learnt:
     [' 학교에', '에서']
     """
     counts, vocab_size, specials = job.counts, job.vocab_size, job.specials
-    # SentencePiece seeds from the distinct words, each taken once: a seed stands in two places of them.
+    # SentencePiece seeds from the distinct words, each taken once: a seed occurs in two of them.
     policy = CandidatePolicy(
         min_count=2,
         max_length=job.max_length,
@@ -71,47 +71,51 @@ def train_unigram_em(job: Job) -> Learnt:
         min_words=2,
         closed=False,
     )
-    found = mine(counts, policy, job.letters())
-    n_required = int(found.required.sum())
+    candidates = mine(counts, policy, job.letters())
+    n_required = int(candidates.required.sum())
     beside = 256 + len(specials)
-    check_size(vocab_size, beside + n_required, beside + n_required + len(found.pieces) - found.n_chars, "candidates")
-    size = vocab_size - beside + found.n_chars - n_required  # characters written as bytes stay in the lattice
-    inside = _pieces_as_words(found)
-    lengths = np.fromiter(map(len, found.pieces), dtype=np.float64, count=len(found.pieces))
-    alive = np.ones(len(found.pieces), dtype=bool)
-    alive[: found.n_chars] = True
+    check_size(
+        vocab_size, beside + n_required, beside + n_required + len(candidates.pieces) - candidates.n_chars, "candidates"
+    )
+    size = vocab_size - beside + candidates.n_chars - n_required  # characters written as bytes stay in the lattice
+    inside = _pieces_as_words(candidates)
+    lengths = np.fromiter(map(len, candidates.pieces), dtype=np.float64, count=len(candidates.pieces))
+    alive = np.ones(len(candidates.pieces), dtype=bool)
+    alive[: candidates.n_chars] = True
     # SentencePiece seeds the scores with log(n * length).
-    weight = found.n * np.where(lengths > 1, lengths, 1.0)
+    weight = candidates.n * np.where(lengths > 1, lengths, 1.0)
     score = np.log(np.maximum(weight, LEAST)) - np.log(max(weight.sum(), 1.0))
     rounds = []
     with ThreadPoolExecutor(job.threads or os.cpu_count() or 1) as pool:
         while True:
-            lattice = found.lattice.only(alive)
+            lattice = candidates.lattice.only(alive)
             for _ in range(SUB_ITERATIONS):
                 loss, expected = expectation(lattice, score, pool)
-                alive[found.n_chars :] &= expected[found.n_chars :] >= LEAST
-                score = _maximised(expected, alive, found.n_chars)
+                alive[candidates.n_chars :] &= expected[candidates.n_chars :] >= LEAST
+                score = _maximised(expected, alive, candidates.n_chars)
                 lattice = lattice.only(alive)
                 rounds.append({"step": "em", "pieces": int(alive.sum()), "objective": loss})
             if int(alive.sum()) <= size * MARGIN:
                 break
-            alive = _pruned(lattice, inside, score, alive, found.n_chars, int(size * MARGIN))
-    longer = np.flatnonzero(alive[found.n_chars :]) + found.n_chars
+            alive = _pruned(lattice, inside, score, alive, candidates.n_chars, int(size * MARGIN))
+    longer = np.flatnonzero(alive[candidates.n_chars :]) + candidates.n_chars
     order = longer[np.argsort(-score[longer], kind="stable")]
     kept = np.zeros(len(score), dtype=bool)
-    kept[: found.n_chars] = True
-    kept[order[: size - found.n_chars]] = True
-    lattice = found.lattice.only(kept)
-    kept[: found.n_chars] &= found.required
-    vocab = Vocab.unigram({found.pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}, specials=specials)
-    cut, uses = decode(lattice, np.where(found.tokens > 1, found.tokens * vocab.byte_score, score))
+    kept[: candidates.n_chars] = True
+    kept[order[: size - candidates.n_chars]] = True
+    lattice = candidates.lattice.only(kept)
+    kept[: candidates.n_chars] &= candidates.required
+    vocab = Vocab.unigram(
+        {candidates.pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}, specials=specials
+    )
+    cut, uses = decode(lattice, np.where(candidates.tokens > 1, candidates.tokens * vocab.byte_score, score))
     log = {
         "trainer": "unigram-em",
         "vocab_size": vocab_size,
-        "candidates": len(found.pieces),
+        "candidates": len(candidates.pieces),
         "required": n_required,
         "rounds": rounds,
-        **describe(counts, vocab, lattice.node, cut, float((uses * found.tokens).sum())),
+        **describe(counts, vocab, lattice.node, cut, float((uses * candidates.tokens).sum())),
     }
     return Learnt(vocab, log)
 
@@ -142,13 +146,13 @@ def _maximised(expected: NDArray[np.float64], alive: NDArray[np.bool_], n_chars:
     return np.asarray(score)
 
 
-def _pieces_as_words(found: Candidates) -> Lattice:
+def _pieces_as_words(candidates: Candidates) -> Lattice:
     """A lattice in which every candidate is a word: what would be read in its place."""
-    index = {piece: i for i, piece in enumerate(found.pieces)}
+    index = {piece: i for i, piece in enumerate(candidates.pieces)}
     arc: list[int] = [0]
     length: list[int] = []
     piece: list[int] = []
-    for text in found.pieces:
+    for text in candidates.pieces:
         arc.append(len(length))
         for end in range(1, len(text) + 1):
             for start in range(end - 1, -1, -1):
@@ -157,23 +161,18 @@ def _pieces_as_words(found: Candidates) -> Lattice:
                     length.append(end - start)
                     piece.append(i)
             arc.append(len(length))
-    sizes = np.fromiter((len(text) + 1 for text in found.pieces), dtype=np.int64, count=len(found.pieces))
+    sizes = np.fromiter((len(text) + 1 for text in candidates.pieces), dtype=np.int64, count=len(candidates.pieces))
     return Lattice(
         np.concatenate([[0], np.cumsum(sizes)]),
         np.asarray(arc, dtype=np.int64),
         np.asarray(length, dtype=np.uint8),
         np.asarray(piece, dtype=np.int32),
-        np.ones(len(found.pieces)),
+        np.ones(len(candidates.pieces)),
     )
 
 
 def _pruned(
-    lattice: Lattice,
-    inside: Lattice,
-    score: NDArray[np.float64],
-    alive: NDArray[np.bool_],
-    n_chars: int,
-    least: int,
+    lattice: Lattice, inside: Lattice, score: NDArray[np.float64], alive: NDArray[np.bool_], n_chars: int, least: int
 ) -> NDArray[np.bool_]:
     """Drop the pieces whose loss is least, as SentencePiece's PruneSentencePieces."""
     _, uses = decode(lattice, score)
@@ -191,9 +190,7 @@ def _pruned(
 
 @njit(nogil=True, cache=True)
 def _expectation(lo, hi, node, arc, length, piece, weight, score, expected):  # type: ignore[no-untyped-def]
-    size = 1
-    for w in range(lo, hi):
-        size = max(size, node[w + 1] - node[w])
+    size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     loss = 0.0
     for w in range(lo, hi):

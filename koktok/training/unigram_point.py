@@ -1,7 +1,7 @@
-"""`Point`: one setting of the default trainer, and those that have names.
+"""`Point`: one setting of the default trainer, and the named ones, the presets.
 
-What is asked for. A cost means another thing at every size and in every text, so a setting may name a
-target in its place: the shares of the boundaries before particles and before endings that stay token borders, or the number of
+A cost means another thing at every size and in every text, so a setting may have a
+target instead: the shares of the boundaries before particles and before endings that stay token borders, or the number of
 tokens. The trainer then turns `nu` until the vocabulary does that (see `koktok.training.unigram`).
 """
 
@@ -59,7 +59,7 @@ class Point:
         return replace(self, keep=shares, tokens=tokens, at_least=False)
 
     def weights(self, times: Mapping[str, float] | None = None) -> CostWeights:
-        """The costs, with `nu` so many times what stands here, by kind of boundary."""
+        """The costs, with `nu` times a factor by kind of boundary."""
         nu = {kind: price * (times or {}).get(kind, 1.0) for kind, price in nu_by_kind(self.nu).items()}
         return CostWeights.of(self.lam, self.mu, nu, self.rarity)
 
@@ -75,7 +75,7 @@ GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     "eomi": ("eomi", "eomi_chain"),
     "all": ("derivation", "auxiliary", "compound", "punctuation", "other"),
 }
-"""What may have a target, and the kinds of boundary whose price it moves: what grammar draws behind a noun, and behind a verb (a stem
+"""What may have a target, and the kinds of boundary whose price it moves: those of grammar after a noun, and after a verb (a stem
 is spelled alike in every sentence as far as these are cut); and the share of all boundaries, which the price of the others moves."""
 
 CHAINS: Final = frozenset({"josa_chain", "eomi_chain"})
@@ -109,7 +109,7 @@ BALANCED = {
     "compound": 0.35,
     "punctuation": 0.25,
 }
-"""What they cost where the boundaries before particles and endings are what is wanted (eval/LOG.md has what else was tried)."""
+"""What they cost where the boundaries before particles and endings are the target (eval/LOG.md has what else was tried)."""
 
 
 def _sold(nu: float, prices: Mapping[str, float] = PRICES) -> dict[str, float]:
@@ -125,7 +125,7 @@ PRESETS: dict[str, Point] = {
     "encoder": Point(
         "encoder", nu=_sold(0.15, BALANCED), keep={"josa": 0.97, "eomi": 0.94, "all": 0.92}, at_least=True, per_id=2.25
     ),
-    # No cut is worth a token here, so rarity has nothing to say; rarer candidates keep rare stems whole.
+    # No cut is worth a token here, so rarity has no effect; rarer candidates keep rare stems whole.
     "aligned": Point("aligned", mu=2.0, nu=2.0, rarity=0.0, min_count=5, per_id=3.0),
     "short": Point("short", nu=_sold(0.1), keep={"josa": 0.6, "eomi": 0.2}, at_least=True, per_id=2.25),
 }

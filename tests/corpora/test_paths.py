@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from conftest import read_lines
 
 from koktok.corpora.paths import as_source, as_text

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jamo import j2hcj
 from strategies import eojeols, korean_text
@@ -279,6 +279,7 @@ class Ahead(Counting):
             taken += islice(stream, 1)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from("가나다라마바사"), max_size=12), st.sets(st.sampled_from("가나다라")), st.integers(1, 9)
 )

@@ -29,13 +29,7 @@ from koktok.text import records, sources, unpack
 from koktok.text.documents import HELD_TOGETHER, held_lines
 from koktok.text.sources import ReadReport, Source
 
-PACK = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".xz": lzma.compress,
-    ".bz2": bz2.compress,
-    ".zst": unpack.zstd().compress,
-}
+PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": unpack.zstd().compress}
 LINES = ["나는 학생이다.", "", "ㅋㅋ  둘 ", "가\u2028나\x0b다\x85라", "a\rb"]
 in_tmp = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 # What one line can hold: anything but its end. A file's first U+FEFF is a BOM, and a final \r belongs to the line end.

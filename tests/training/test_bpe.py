@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import random
 import re
 from collections import Counter
@@ -52,12 +51,9 @@ def hf_merges(words: dict[str, int], merges: int, *, max_length: int | None = No
 def spm_pieces(words: dict[str, int], merges: int, max_length: int = 16) -> list[str]:
     """Merged pieces of SentencePiece's trainer on exactly these words, ▁ spelled as a space."""
     model = io.BytesIO()
-    lines = "".join(f"{word}\t{n}\n" for word, n in words.items())
     size = len({char for word in words for char in word}) + merges + 1
-    path = Path(os.environ["KOKTOK_TMP"]) / "words.tsv"
-    path.write_text(lines, encoding="utf-8")
     sentencepiece.SentencePieceTrainer.train(
-        input=str(path),
+        sentence_iterator=iter([f"{word}\t{n}" for word, n in words.items()]),
         input_format="tsv",
         model_writer=model,
         model_type="bpe",
@@ -78,11 +74,6 @@ def spm_pieces(words: dict[str, int], merges: int, max_length: int = 16) -> list
     )
     proto = ModelProto(model.getvalue())
     return [row.piece.replace("▁", " ") for row in proto.pieces[1:] if len(row.piece) > 1]
-
-
-@pytest.fixture(autouse=True)
-def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KOKTOK_TMP", str(tmp_path))
 
 
 def real_words(folder: Path, lines: int) -> dict[str, int]:
@@ -206,14 +197,7 @@ def test_run_time_makes_the_last_state_of_the_training(words: dict[str, int], ti
         (word, [Cut(i) for i in range(1, len(word)) if rng.random() < 0.3], n) for word, n in words.items()
     )
     for stages in (curriculum(0.0), curriculum(0.5)):
-        result = train_bpe(
-            cut,
-            vocab_size=256 + 4 + 12,
-            characters="가나ㅋ ",
-            stages=stages,
-            ties=ties,
-            min_count=1,
-        )
+        result = train_bpe(cut, vocab_size=256 + 4 + 12, characters="가나ㅋ ", stages=stages, ties=ties, min_count=1)
         model = BpeModel(result.vocab)
         assert result.log["stages"][-1]["tokens"] == sum(n * len(model.encode(word)[0]) for word, n in words.items())
         assert len(set(result.vocab.pieces)) == len(result.vocab.pieces)
@@ -230,18 +214,9 @@ def merged(result: object) -> list[str]:
 
 
 def test_a_stage_inside_morphemes_never_joins_over_a_cut() -> None:
-    one = train_bpe(
-        CUT,
-        vocab_size=999,
-        stages=curriculum(1.0),
-        min_count=1,
-    )
+    one = train_bpe(CUT, vocab_size=999, stages=curriculum(1.0), min_count=1)
     assert merged(one) == [" 학", " 학교", "에서", " 집"]
-    free = train_bpe(
-        CUT,
-        vocab_size=999,
-        min_count=1,
-    )
+    free = train_bpe(CUT, vocab_size=999, min_count=1)
     assert " 집에서" in merged(free)
 
 
@@ -260,22 +235,12 @@ def test_a_stage_swallows_the_kinds_that_it_names() -> None:
         [("먹었다", [Cut(1, Kind.EOMI), Cut(2, Kind.EOMI_CHAIN)], 5), ("집에", [Cut(1, Kind.JOSA)], 9)]
     )
     stages = (Stage("endings", 1.0, frozenset({Kind.EOMI_CHAIN})),)
-    assert merged(
-        train_bpe(
-            counts,
-            vocab_size=999,
-            stages=stages,
-        )
-    ) == ["었다"]
+    assert merged(train_bpe(counts, vocab_size=999, stages=stages)) == ["었다"]
 
 
 def test_a_refused_piece_is_never_made_but_longer_ways_around_it_are() -> None:
     words = counts_of({"가나다": 5})
-    result = train_bpe(
-        words,
-        vocab_size=999,
-        crosses=lambda piece: piece == "가나",
-    )
+    result = train_bpe(words, vocab_size=999, crosses=lambda piece: piece == "가나")
     assert merged(result) == ["나다", "가나다"]
     assert result.log["stages"][0]["refused"] == 1
 

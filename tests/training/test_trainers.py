@@ -230,21 +230,9 @@ def test_the_most_frequent_units_by_count_then_string(kind: Any, n: int, expecte
 
 
 def test_required_characters_come_first() -> None:
-    vocab = train_simple(
-        LISTED,
-        "syllable",
-        vocab_size=999,
-        required="하",
-        characters=LETTERS,
-    )
+    vocab = train_simple(LISTED, "syllable", vocab_size=999, required="하", characters=LETTERS)
     assert vocab.pieces[:4] == ("하", " ", "서", "에")
-    pair = train_simple(
-        LISTED,
-        "morpheme",
-        vocab_size=999,
-        characters="에",
-        required="서",
-    )
+    pair = train_simple(LISTED, "morpheme", vocab_size=999, characters="에", required="서")
     assert pair.pieces == ("서", "에", "에서")
 
 
@@ -255,12 +243,7 @@ def test_required_characters_come_first() -> None:
 )
 def test_any_text_can_be_encoded(words: dict[str, int], kind: Any, text: str) -> None:
     counts = SegmentedCounts.from_items((word, (), n) for word, n in words.items())
-    vocab = train_simple(
-        counts,
-        kind,
-        vocab_size=300,
-        specials=["[UNK]"],
-    )
+    vocab = train_simple(counts, kind, vocab_size=300, specials=["[UNK]"])
     _, spans = model_for(vocab).encode(text)
     assert "".join(text[a:b] for a, b in dict.fromkeys(spans)) == text
 

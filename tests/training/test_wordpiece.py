@@ -53,12 +53,7 @@ laugh = st.dictionaries(st.integers(1, 20).map(lambda n: "ㅋ" * n), st.integers
 @given(tables | laugh, st.integers(0, 25))
 def test_equal_to_the_formula(words: Words, merges: int) -> None:
     bare = len({(char, i > 0) for word in words for i, char in enumerate(word)})
-    result = train_wordpiece(
-        counts_of(words),
-        vocab_size=5 + bare + merges,
-        min_count=1,
-        max_length=99,
-    )
+    result = train_wordpiece(counts_of(words), vocab_size=5 + bare + merges, min_count=1, max_length=99)
     assert list(result.merges) == naive(words, merges)
     assert result.log["stages"][0]["merges"] == len(result.merges)
 
@@ -66,12 +61,7 @@ def test_equal_to_the_formula(words: Words, merges: int) -> None:
 @settings(max_examples=100)
 @given(st.dictionaries(st.text("#가[UNK]", min_size=1, max_size=8), st.integers(1, 9), min_size=1, max_size=8))
 def test_every_word_of_the_training_can_be_spelled(words: Words) -> None:
-    result = train_wordpiece(
-        counts_of(words),
-        vocab_size=999,
-        min_count=1,
-        max_length=4,
-    )
+    result = train_wordpiece(counts_of(words), vocab_size=999, min_count=1, max_length=4)
     model = model_for(result.vocab)
     for word in words:
         ids, _ = model.encode(word)
@@ -82,35 +72,12 @@ def test_every_word_of_the_training_can_be_spelled(words: Words) -> None:
 
 def test_limits() -> None:
     words = counts_of({"가나다": 9, "라마": 2})
-    assert train_wordpiece(
-        words,
-        vocab_size=99,
-        max_length=2,
-    ).vocab.pieces[5:] == ("##나다",)
-    assert (
-        "라마"
-        in train_wordpiece(
-            words,
-            vocab_size=99,
-            min_count=2,
-        ).vocab.pieces
-    )
-    limited = train_wordpiece(
-        words,
-        vocab_size=99,
-        characters="가나",
-        required="하",
-    )
+    assert train_wordpiece(words, vocab_size=99, max_length=2).vocab.pieces[5:] == ("##나다",)
+    assert "라마" in train_wordpiece(words, vocab_size=99, min_count=2).vocab.pieces
+    limited = train_wordpiece(words, vocab_size=99, characters="가나", required="하")
     assert limited.vocab.pieces == ("##나", "##하", "가", "하", "가나")
-    refused = train_wordpiece(
-        words,
-        vocab_size=99,
-        crosses=lambda piece: piece == "나다",
-    )
+    refused = train_wordpiece(words, vocab_size=99, crosses=lambda piece: piece == "나다")
     assert refused.merges == (("가", "##나"), ("가나", "##다"))
     assert refused.log["stages"][0]["refused"] == 1
-    special = train_wordpiece(
-        counts_of({"[UNK]": 9}),
-        vocab_size=99,
-    )
+    special = train_wordpiece(counts_of({"[UNK]": 9}), vocab_size=99)
     assert "[UNK]" not in special.vocab.pieces

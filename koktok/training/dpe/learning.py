@@ -1,9 +1,9 @@
 """Words with counts to a `Dpe`, by gradient descent on the exact log probability of the words.
 
-Distinct words, not running ones: an ending that stands in ten thousand words is then worth more than a
-word that comes ten thousand times, and what is frequent in many words is what people call a morpheme (SelfSeg: Song and others
+Distinct words, not running ones: an ending in ten thousand words is then worth more than a
+word that occurs ten thousand times, and what is frequent in many words is what people call a morpheme (SelfSeg: Song and others
 2023; long before, Creutz and Lagus 2007). Candidates are the pieces of a classic Unigram vocabulary of the same words, which
-holds whole stems: 대한민국 is one candidate, and not only 대한 and 민국, which stand in more words.
+holds whole stems: 대한민국 is one candidate, and not only 대한 and 민국, which are in more words.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def unigram_candidates(runs: Mapping[str, int], options: DpeOptions) -> dict[str
 
 
 def candidates(words: Mapping[TaggedWord, float], pieces: int, longest: int) -> dict[str, float]:
-    r"""The strings of two characters and more that stand in the most words, and their weights; of equal ones the first by code point.
+    r"""The strings of two characters and more that are in the most words, and their weights; of equal ones the first by code point.
 
     Examples
     --------
@@ -187,8 +187,8 @@ def _descend(
             descent.param_groups[0]["lr"] = options.rate * (1 - 0.9 * done / (options.epochs * steps))
             drawn = order[step * TOGETHER : (step + 1) * TOGETHER]
             tree, share = joined([trees[i] for i in drawn]), torch.cat([shares[i] for i in drawn])
-            told = marginal(arcs_of(weights, tree), tree)[torch.from_numpy(tree.word)]
-            lost = -(told * share).sum()
+            log_likelihood = marginal(arcs_of(weights, tree), tree)[torch.from_numpy(tree.word)]
+            lost = -(log_likelihood * share).sum()
             descent.zero_grad()
             (lost / share.sum()).backward()
             descent.step()

@@ -1,4 +1,4 @@
-"""A segmentation that was learnt from words, as a segmenter .
+"""A segmentation that was learnt from words, as a segmenter.
 
 Only Hangul is learnt and cut: every run of syllables is a word to the decoder (빵집에서, is 빵집에서 and a
 comma), and every other run is one piece.
@@ -65,11 +65,11 @@ class DpeSegmenter:
         asked = list(words)
         for first in range(0, len(asked), PART):
             some = asked[first : first + PART]
-            told = [()] * len(some) if self._analyser is None else list(self._analyser.analyse(some))
+            analyses = [()] * len(some) if self._analyser is None else list(self._analyser.analyse(some))
             cuts = self._learnt.cuts(
-                run for word, morphemes in zip(some, told, strict=True) for _, run in runs_of(word, morphemes)
+                run for word, morphemes in zip(some, analyses, strict=True) for _, run in runs_of(word, morphemes)
             )
-            for word, morphemes in zip(some, told, strict=True):
+            for word, morphemes in zip(some, analyses, strict=True):
                 yield tuple(_pieces(word, morphemes, cuts))
 
 

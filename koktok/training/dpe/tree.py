@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 END: Final = "\n"
-"""Stands behind every word, and may end a piece: the ending of a word is another piece than the same letters inside."""
+"""Follows every word, and may end a piece: the ending of a word is another piece than the same letters inside."""
 
 UNKNOWN: Final = 0
 """Id of a character, and of the piece of one character, that the learning did not see."""
@@ -149,7 +149,7 @@ def arcs_of(weights: Mapping[str, Tensor], tree: Prefixes) -> Tensor:
     level = tree.level.tolist()
     gru = [weights[f"gru.{name}"] for name in ("input", "state", "input_bias", "state_bias")]
     states = [weights["piece"].new_zeros(level[1], weights["piece"].shape[1])]
-    for t in range(1, len(level) - 2):  # no piece begins behind the end of the longest words
+    for t in range(1, len(level) - 2):  # no piece begins after the end of the longest words
         here = slice(level[t], level[t + 1])
         before = states[-1][above[here, 0] - level[t - 1]]
         states.append(torch.gru_cell(embedding(symbol[here], weights["symbol"]), before, *gru))
@@ -162,7 +162,7 @@ def arcs_of(weights: Mapping[str, Tensor], tree: Prefixes) -> Tensor:
 
 
 def marginal(arcs: Tensor, tree: Prefixes) -> Tensor:
-    """a(v) of every node: the sum over all ways to cut what stands before it."""
+    """a(v) of every node: the sum over all ways to cut the characters before it."""
     import torch
 
     return _forward(arcs, tree, lambda ways: torch.logsumexp(ways, 1))
