@@ -98,9 +98,9 @@ def vocabulary_build(
     )
     sources = sources_of([*ready.text], None, [], quiet=quiet)
     with ConsoleProgress(quiet=quiet) as progress:
-        made = road.train(sources, ready.recipe, on_progress=announced(progress, ready.recipe), measured=True)
+        training = road.train(sources, ready.recipe, on_progress=announced(progress, ready.recipe), measured=True)
         progress("measure", 0, None)
-        made.save(folder, compare(made).rows, force=force)
+        training.save(folder, compare(training).rows, force=force)
         differs = ready.differences(folder)
         if differs:
             progress.note(f"not as they travel with koktok: {', '.join(differs)}")

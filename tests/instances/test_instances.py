@@ -287,7 +287,7 @@ def test_a_full_disk_is_an_error_and_the_run_resumes(
 
     with monkeypatch.context() as patch:
         patch.setattr(write, "_write_shard", full)
-        with pytest.raises(InputError, match=r"(?s)No space left.*give the same command again"):
+        with pytest.raises(InputError, match=r"(?s)No space left.*run the same command again"):
             write_instances(packed, Plan(length=64), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     write_instances(packed, Plan(length=64), tmp_path / "out")

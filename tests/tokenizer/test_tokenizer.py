@@ -101,7 +101,7 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
     with pytest.raises(UsageError, match="not empty and holds no koktok tokenizer"):
         tokenizer.save(tmp_path / "full")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(UsageError, match="is a file; a folder is wanted"):
+    with pytest.raises(UsageError, match="expected a folder, got the file"):
         tokenizer.save(tmp_path / "file")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "out"]
 
