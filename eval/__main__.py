@@ -23,14 +23,13 @@ from pathlib import Path
 from eval.machine import machine
 from eval.peers import PEERS, train_peer
 from eval.rows import open_row
-from eval.suites import Suite
+from eval.suites import Suite, full, quick
 from eval.texts import data_of
 from koktok.files import cache_dir, write_file
-from koktok.metrics import Text
 from koktok.progress import ConsoleProgress
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.benchmark import SAMPLE
-from koktok.report.measure import Entry, Material, measure, measure_speed
+from koktok.report.measure import Entry, measure, measure_speed
 
 HERE = Path(__file__).resolve().parent
 
@@ -54,7 +53,11 @@ def main() -> None:
     if (given.suite == "full") != (given.data is not None):
         parser.error("`full` wants the folder DATA, and `quick` wants none")
     clock = time.perf_counter()
-    suite = _suite(given)
+    if given.suite == "quick":
+        suite = quick()
+    else:
+        data = data_of(given.data, given.mirror)
+        suite = full(data, size=given.size, limit=given.limit, sample=given.sample, draw=given.draw)
     entries = rows_of(suite, given.work, rows=given.rows, quiet=given.quiet)
     report = run(suite, entries, given.work, quiet=given.quiet)
     stem = f"{given.date}-{given.suite}" + f"-draw{given.draw}" * bool(given.draw)
@@ -63,9 +66,9 @@ def main() -> None:
     print(write_file(given.out / f"{stem}.html", to_html(report).encode()))
     if given.speed:
         with ConsoleProgress(quiet=given.quiet) as progress:
-            timed = measure_speed(
-                entries, Text.of(suite.held).sample(given.sample, 0).lines, on_progress=progress, opener=open_row
-            )
+            assert suite.material.text is not None
+            lines = suite.material.text.sample(given.sample, 0).lines
+            timed = measure_speed(entries, lines, on_progress=progress, opener=open_row)
         write_file(given.out / f"{stem}.speed.json", timed.to_json().encode())
     idle = [row for row in report.rows if not row.ran]
     print(
@@ -74,17 +77,6 @@ def main() -> None:
     )
     for row in idle:
         print(f"not run: {row.name}: {row.why}", file=sys.stderr)
-
-
-def _suite(given: argparse.Namespace) -> Suite:
-    if given.suite == "quick":
-        from eval.suites.quick import suite
-
-        return suite()
-    from eval.suites.full import suite as full
-
-    data = data_of(given.data, given.mirror)
-    return full(data, size=given.size, limit=given.limit, sample=given.sample, draw=given.draw)
 
 
 def rows_of(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) -> list[Entry]:
@@ -101,26 +93,17 @@ def rows_of(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) ->
                 continue
             entries.append(Entry(spec, peer.name, f"{spec.partition(':')[0]}:trained here"))
         progress("training", len(chosen), len(chosen))
-    beside = [*suite.trivial, *suite.published]
-    return [*entries, *(entry for entry in beside if re.search(rows, entry.shown or entry.spec))]
+    return [*entries, *(entry for entry in suite.beside if re.search(rows, entry.shown or entry.spec))]
 
 
 def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = False) -> Report:
     """Measure everything."""
-    material = Material(
-        text=Text.of(suite.held),
-        golds=suite.golds,
-        spans=suite.spans,
-        english=suite.english,
-        code=suite.code,
-        shown=suite.shown,
-    )
     with ConsoleProgress(quiet=quiet) as progress:
         return measure(
             entries,
-            material,
+            suite.material,
             title=suite.title,
-            extended=suite.extended,
+            extended=True,
             sample=suite.sample,
             resamples=suite.resamples,
             remarks=suite.remarks,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -31,10 +32,11 @@ class Draws:
     texts: Floats
 
     @classmethod
-    def of(cls, seeds: int, texts: int, resamples: int = RESAMPLES) -> Draws:
+    @lru_cache(maxsize=2)
+    def of(cls, seeds: int, texts: int) -> Draws:
         """The same draws for the same numbers."""
         rng = np.random.default_rng(0)
-        return cls(*(rng.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64) for n in (seeds, texts)))
+        return cls(*(rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(np.float64) for n in (seeds, texts)))
 
     def sums(self, counts: npt.NDArray[Any]) -> Floats:
         """Sums of counts in each resample, of shape (seeds, texts), or of (texts,) where seeds do not differ."""

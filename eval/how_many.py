@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from eval.machine import write_between
 from eval.rows import open_row
-from eval.suites.full import published
+from eval.suites import published
 from eval.texts import data_of, split
 from koktok.errors import KoktokError
 from koktok.formats.vocabularies import ready_vocabularies

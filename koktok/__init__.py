@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from koktok.extension.extend import extend
     from koktok.foreign import load
     from koktok.metrics import evaluate
-    from koktok.pipeline.road import Training, train
+    from koktok.pipeline.road import train
+    from koktok.pipeline.training import Training
     from koktok.recipe import Recipe
     from koktok.tokenizer.any_tokenizer import Tokenizer
     from koktok.tokenizer.encoding import Encoding
@@ -38,7 +39,7 @@ _HOMES = {
     "KoktokError": "koktok.errors",
     "Recipe": "koktok.recipe",
     "Tokenizer": "koktok.tokenizer.any_tokenizer",
-    "Training": "koktok.pipeline.road",
+    "Training": "koktok.pipeline.training",
     "evaluate": "koktok.metrics",
     "extend": "koktok.extension.extend",
     "load": "koktok.foreign.open",

@@ -5,14 +5,14 @@
     KoktokError                  anything below; exit code 1
     ├── UsageError               a wrong argument or option; exit code 2
     │   └── RecipeError          a recipe with an unknown key or an impossible value
-    ├── InputError               files or text that cannot be read as asked
+    ├── InputError               files or text that cannot be read
     ├── CorpusError              a corpus recipe, its download or its checksum
-    ├── VocabSizeError           more pieces wanted than the text can give, or fewer than it needs
+    ├── VocabSizeError           a vocabulary size above what the text can give, or below what it needs
     ├── AnalyserError            the morphological analyser failed
     ├── ArtifactError            a saved folder that is broken, foreign, or of another version
     └── MissingExtraError        an optional library is not installed
 
-A message says what came and what was wanted; the hint is the line to type.
+A message names what was expected and what came; the hint is the line to type.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 
 
 def visible(text: str) -> str:
-    r"""Return the text with its control characters spelled out, so that a terminal shows them and does not obey them.
+    r"""Spell out the control characters of a text, so that a terminal shows them and does not execute them.
 
-    Those that turn the direction of writing are among them, and lone surrogates; tab and newline are not.
+    Signs of the direction of writing and lone surrogates are among them; tab and newline are not.
 
     Examples
     --------
     >>> print(visible("가\x1b[2J\t나"))
     가\u001b[2J  나
     """
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def did_you_mean(name: str, known: Iterable[str], shown: str = "{}") -> str:
-    """A question after the known name that is most like a wrong one; "" where none is like it.
+    """Return a question with the known name that is most similar to a wrong one, or "".
 
     Examples
     --------
@@ -64,12 +64,12 @@ def did_you_mean(name: str, known: Iterable[str], shown: str = "{}") -> str:
 
 
 class KoktokError(Exception):
-    """Root of the tree. Names, keys and text that a message quotes are often somebody else's: they are made `visible`.
+    """The base class of all errors. Control characters in quoted names and text are spelled out (`visible`).
 
     Parameters
     ----------
     message : str
-        What came and what was wanted.
+        What was expected, and what came.
     hint : str
         The line to type, or the way out; may be empty.
 
@@ -103,7 +103,7 @@ class RecipeError(UsageError):
 
 
 class InputError(KoktokError, ValueError):
-    """Files or text that cannot be read as asked."""
+    """Files or text that cannot be read."""
 
 
 class CorpusError(KoktokError):
@@ -111,7 +111,7 @@ class CorpusError(KoktokError):
 
 
 class VocabSizeError(KoktokError, ValueError):
-    """More pieces wanted than the text can give, or fewer than it needs."""
+    """A vocabulary size above what the text can give, or below what it needs."""
 
 
 class AnalyserError(KoktokError, RuntimeError):

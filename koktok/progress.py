@@ -1,7 +1,7 @@
-"""What the command line shows: progress on stderr, tables, coloured pieces. stdout is data, stderr is progress and notes.
+"""Output of the command line: data, tables and coloured pieces on stdout, progress and notes on stderr.
 
-Text that is shown is somebody's, and may hold what a terminal obeys (colours, titles, the clipboard). On a terminal such
-characters are spelled out; into a file or pipe data goes as it is.
+Text may contain control sequences (colours, titles, the clipboard), which are spelled out on a terminal; into a file or pipe data is
+written unchanged.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ __all__ = [
 ]
 
 OnProgress = Callable[[str, int, int | None], None]
-"""Progress of a run: the stage's name, what is done of it, and how much there is (None where nobody knows)."""
+"""Progress of a run: the stage's name, the amount done, and the total (None if unknown)."""
 
 Done = Callable[[int, int | None], None]
-"""Progress of one stage: what is done, and how much there is."""
+"""Progress of one stage: the amount done, and the total."""
 
 
 def silent(_stage: str, _done: int, _total: int | None) -> None:
-    """The library says nothing; the command line draws bars."""
+    """Report no progress."""
 
 
 SPACE = "▁"
-"""How a space inside a piece is shown, everywhere; SentencePiece's sign."""
+"""The sign for a space inside a piece, as in SentencePiece."""
 
 PALETTE = ("black on #f6c177", "black on #9ccfd8", "black on #ebbcba", "black on #a3be8c", "black on #c4a7e7")
-"""Five light backgrounds that differ in brightness as well, so that neighbours stay apart for colour-blind readers."""
+"""Five light backgrounds that differ in brightness as well, so that colour-blind readers can distinguish neighbours."""
 
 
 def counted(n: int, noun: str) -> str:
@@ -68,18 +68,18 @@ def stderr() -> Console:
 
 
 def stdout() -> Console:
-    """The console for data; into a file or pipe a table is as wide as it wants to be."""
+    """The console for data; into a file or pipe a table has its full width."""
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 def write_utf8() -> None:
-    r"""Let standard output take any character.
+    r"""Make standard output accept any character.
 
-    Into a file or pipe it is UTF-8, whatever the system's own encoding is (CP949 on Korean Windows): koktok reads UTF-8 and
-    nothing else, and no other encoding holds all of Korean. A terminal, and whoever sets `PYTHONIOENCODING`, gets that
-    encoding, with ``\uXXXX`` for what it lacks and one line on stderr that says so.
+    Into a file or pipe it is UTF-8 on every system, as koktok reads nothing else and no other encoding has all of Korean (Korean
+    Windows has CP949). A terminal keeps its encoding, as does `PYTHONIOENCODING`, with ``\uXXXX`` for missing characters and a note
+    on stderr.
     """
     out = sys.stdout
     if not isinstance(out, io.TextIOWrapper):
@@ -94,11 +94,11 @@ def write_utf8() -> None:
 
 
 def _lacking() -> Callable[[UnicodeError], tuple[str | bytes, int]]:
-    told: list[str] = []
+    encodings: list[str] = []
 
     def handle(error: UnicodeError) -> tuple[str | bytes, int]:
-        if isinstance(error, UnicodeEncodeError) and not told:
-            told.append(error.encoding)
+        if isinstance(error, UnicodeEncodeError) and not encodings:
+            encodings.append(error.encoding)
             print(
                 f"note: standard output is in {error.encoding}; what that lacks is written as \\uXXXX\n"
                 "hint: PYTHONIOENCODING=utf-8, or > FILE",
@@ -115,7 +115,7 @@ def print_line(text: str = "") -> None:
 
 
 def print_text(text: str) -> None:
-    """Print what koktok says on stdout, wrapped between words where that is a terminal."""
+    """Print sentences on stdout, wrapped between words on a terminal."""
     stdout().print(visible(text) if sys.stdout.isatty() else text, markup=False, soft_wrap=not sys.stdout.isatty())
 
 
@@ -184,7 +184,7 @@ class ConsoleProgress:
             self._bars.update(self._tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
     def note(self, message: str) -> None:
-        """Say one thing."""
+        """Print a note."""
         if not self._quiet:
             self._console.print(visible(message), markup=False)
 
@@ -204,10 +204,10 @@ class ConsoleProgress:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A small table on stdout; the first column and words to the left, figures to the right.
+    """Print a small table on stdout; the first column and words are aligned to the left, figures to the right.
 
-    A narrow terminal gets headings of several lines and folded words, and a line for each cell where these do not fit; a
-    file or pipe gets the whole width.
+    On a narrow terminal headings have several lines and words are folded, or each cell has a line; in a file or pipe a table has its
+    full width.
     """
     from rich.table import Table
     from rich.text import Text

@@ -1,7 +1,7 @@
-"""`Recipe`: everything that changes the artifact and nothing that does not (no threads, no paths, no progress).
+"""`Recipe`: every setting that changes the result, and no other (no threads, no paths, no progress).
 
-The file koktok.toml of a trained folder holds the recipe and, beside it, the signature: what was read and which
-libraries ran. `--recipe koktok.toml` takes the first and ignores the second.
+koktok.toml of a trained folder holds the recipe and the signature (digests of the text, versions of libraries), which
+`--recipe koktok.toml` ignores.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 2
-"""Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
+"""Version of the recipe; folders of older versions are read for ever, those of newer ones are refused."""
 
 FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
 """Models over characters, which may lack one; bytes lack none, and whole words are not spelled."""
@@ -228,7 +228,7 @@ class TrainRecipe(_Section):
     def _are_characters(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
         wrong = [] if isinstance(value, str) else [c for c in "".join(value) if not c.isprintable() or c in FORBIDDEN]
         if wrong:
-            raise RecipeError(f"{wrong[0]!r} can be no piece, and `required` asks for it", hint="--require ks-x-1001")
+            raise RecipeError(f"`required`: {wrong[0]!r} cannot be a piece", hint="--require ks-x-1001")
         return value
 
     @field_validator("specials")
@@ -331,7 +331,7 @@ class Recipe(_Section):
     @classmethod
     def _jamo_is_one_of_three(cls, value: Any) -> Any:
         if value not in (True, False, "fallback"):
-            raise RecipeError(f'the recipe value `jamo` is {value!r}: wanted true, false or "fallback"')
+            raise RecipeError(f'the recipe value `jamo` is {value!r}: expected true, false or "fallback"')
         return value
 
     @model_validator(mode="before")
@@ -345,13 +345,13 @@ class Recipe(_Section):
         for rule in APPLICABILITY:
             rule.check(self, stored=is_stored(info))
         train, pretokenize = self.train, self.pretokenize
-        given = [
+        targets = [
             name
             for name in ("keep", "tokens_per_eojeol", DIALS.get(train.model))
             if name and getattr(train, name) is not None
         ]
-        if len(given) > 1:
-            first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+        if len(targets) > 1:
+            first, second = (f"--{name.replace('_', '-')}" for name in targets[:2])
             raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
         if train.model in WITH_UNKNOWN and not set(UNKNOWN) & set(train.specials):
             raise RecipeError(
@@ -359,7 +359,7 @@ class Recipe(_Section):
                 hint=f"--specials {','.join((UNKNOWN[0], *train.specials))}",
             )
         taken = len(train.specials) + train.reserved
-        if train.reserved and taken >= train.vocab_size:  # without reserved tokens the trainer says what the text needs
+        if train.reserved and taken >= train.vocab_size:  # without reserved tokens the trainer has a better message
             raise RecipeError(
                 f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {train.vocab_size:,}",
                 hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
@@ -399,37 +399,37 @@ class Recipe(_Section):
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """Specials, reserved slots and what a style wants at the very end, in the order of their ids."""
+        """Special tokens, reserved slots and the last tokens of a style, in the order of their ids."""
         tail = STYLES[self.special.style].tail
         head = tuple(token for token in self.train.specials if token not in tail)
         return (*head, *styles.reserved_slots(self.train.reserved), *tail)
 
     def style_for(self, specials: tuple[str, ...]) -> styles.Style:
         """The style of a vocabulary with these special tokens, see `koktok.special`."""
-        wanted = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
-        return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **wanted)
+        settings = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
+        return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **settings)
 
     @property
     def normalizer(self) -> Normalizer:
-        """What normalizes text before words are analysed; see `normalizer_for`."""
+        """The normalizer of text before the analysis; see `normalizer_for`."""
         return Normalizer(self.normalize)
 
     def normalizer_for(self, vocab: Vocab) -> Normalizer:
-        """What normalizes the text that a vocabulary reads: syllables are taken apart where `jamo` says so."""
+        """The normalizer of a tokenizer with this vocabulary, which decomposes syllables with `jamo`."""
         if not self.jamo:
             return self.normalizer
         whole = vocab.whole_characters if self.jamo == "fallback" else ()
         return JamoNormalizer(self.normalize, whole)
 
     def prefix_for(self, vocab: Vocab) -> Prefix:
-        """Where the space before the first word stands: see `koktok.text.prefix`."""
+        """The place of the space before the first word, see `koktok.text.prefix`."""
         if not self.pretokenize.prefix_space:
             return ""
         return "each" if self.format == 1 or vocab.bytewise or not vocab.n_bytes else "first"
 
     @property
     def pattern(self) -> Pattern:
-        """What cuts text into pretokens; superwords cross spaces, see `Pattern.within_words`."""
+        """The pattern of pretokens; superwords cross spaces, see `Pattern.within_words`."""
         chosen = self.pretokenize
         if chosen.pattern != "koktok":
             return PublishedPattern(name=chosen.pattern)
@@ -437,7 +437,7 @@ class Recipe(_Section):
 
     @classmethod
     def build(cls, values: Mapping[str, Any], *, stored: bool = False) -> Recipe:
-        """A recipe of plain nested values.
+        """Build a recipe from plain nested values.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ class Recipe(_Section):
             For an unknown key or an impossible value; names the key, what came and what is allowed.
         """
         if not isinstance(values, Mapping):
-            raise RecipeError(f"a {type(values).__name__} came where the values of a recipe were wanted")
+            raise RecipeError(f"expected the values of a recipe as a mapping, got a {type(values).__name__}")
         try:
             return cls.model_validate(dict(values), context={"stored": stored})
         except ValidationError as error:
@@ -470,7 +470,7 @@ class Recipe(_Section):
             When the text is no TOML, holds other tables, or the recipe is wrong.
         """
         if not isinstance(text, str):
-            raise RecipeError(f"a {type(text).__name__} came where TOML was wanted", hint="Recipe.load(FILE)")
+            raise RecipeError(f"expected TOML, got a {type(text).__name__}", hint="Recipe.load(FILE)")
         try:
             table = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -491,7 +491,7 @@ class Recipe(_Section):
             When it cannot be read.
         """
         if not isinstance(path, str | os.PathLike):
-            raise RecipeError(f"{path!r} came where the path of a recipe was wanted")
+            raise RecipeError(f"expected the path of a recipe, got {path!r}")
         file = Path(path)
         file = file / "koktok.toml" if file.is_dir() else file
         try:
@@ -537,7 +537,7 @@ class Recipe(_Section):
             if section := SECTION_OF.get(name):
                 new.setdefault(section, {})[name] = value
             elif name in SECTIONS and not isinstance(value, Mapping):
-                return self.build({**self.model_dump(mode="json"), name: value})  # which says what is wrong
+                return self.build({**self.model_dump(mode="json"), name: value})  # whose error names the wrong table
             elif name in SECTIONS:
                 new.setdefault(name, {}).update(value)
             elif value is not None:
@@ -551,14 +551,14 @@ class Recipe(_Section):
         for section, name in named:
             values[section][name] = new[section][name]
         values |= {name: value for name, value in new.items() if name not in SECTIONS}
+        if not _are_names(values):
+            return self.build(values)  # whose error names the wrong one
         if values["segment"]["segmenter"] != "kiwi" and ("segment", "user_dictionary") not in named:
             values["segment"] |= {"user_dictionary": "", "user_dictionary_sha256": ""}
-        for key, default in DEPENDENT.items():
-            section, name = key
-            if key == PATTERN and not named.isdisjoint(CUTTING):
-                default = _koktok
-            if key not in named and old[section][name] == DEPENDENT[key](old):
-                values[section][name] = default(values)
+        for (section, name), default in DEPENDENT.items():
+            if (section, name) not in named and old[section][name] == default(old):
+                own = (section, name) == PATTERN and not named.isdisjoint(CUTTING)
+                values[section][name] = "koktok" if own else default(values)
         if ("train", "specials") not in named:
             before, after = (
                 (of["special"]["style"], of["train"]["model"], of["special"]["chat_template"]) for of in (old, values)
@@ -690,21 +690,14 @@ def _prefix_space(values: Values) -> bool:
 
 
 def _superwords(values: Values) -> float:
-    return (
-        0.3
-        if _is_own_unigram(values) and values["train"]["preset"] != "aligned" and values["jamo"] is not True
-        else 0.0
-    )
+    wide = values["train"]["preset"] != "aligned" and values["jamo"] is not True
+    return 0.3 if _is_own_unigram(values) and wide else 0.0
 
 
 def _pattern(values: Values) -> str:
     cutting = values["pretokenize"]["split"], values["pretokenize"]["digits"]
     published = values["train"]["model"] == "bpe-bytes" and not values["train"]["superwords"]
     return "llama3" if published and cutting == ("eojeol", "single") else "koktok"
-
-
-def _koktok(_: Values) -> str:
-    return "koktok"
 
 
 def _trim_offsets(values: Values) -> bool:
@@ -727,28 +720,37 @@ DEPENDENT: dict[tuple[str, str], Callable[[Values], Any]] = {
     ("train", "superwords"): _superwords,
     ("train", "price"): lambda v: "bits" if _is_own_unigram(v) else "tokens",
     PATTERN: _pattern,
-    ("normalize", "zero_width"): lambda v: v["pretokenize"]["pattern"] == "koktok",  # published patterns know NFC alone
+    ("normalize", "zero_width"): lambda v: v["pretokenize"]["pattern"] == "koktok",  # published patterns have no fold
     TRIM_OFFSETS: _trim_offsets,
 }
 """Defaults that depend on the model, the preset and the style, by section and field; each may depend on those above it."""
 
 
+def _are_names(values: Values) -> bool:
+    """Whether the values on which defaults depend are of the right type."""
+    train, special = values["train"], values["special"]
+    names = (train["model"], train["backend"], train["preset"], special["style"], special["chat_template"])
+    return all(isinstance(name, str) for name in names)
+
+
 def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Values of a recipe with all defaults, and with older names replaced; unchanged if a table is none."""
+    """Values of a recipe with all defaults and with older names replaced; unchanged where a field or table refuses them."""
     given = {name: table for name in SECTIONS if (table := _plain(values.get(name, {}))) is not None}
     if given.keys() != SECTIONS.keys():
         return values
-    given["train"] = train = {("price" if name == "superword_price" else name): v for name, v in given["train"].items()}
+    train = {("price" if name == "superword_price" else name): v for name, v in given["train"].items()}
     if train.get("preset") == "balanced":
-        given["train"] = train = {"superwords": 0.0, **train, "preset": "lm"}
-    model, style = train.get("model", "unigram"), given["special"].get("style", "plain")
-    specials, chat = train.get("specials", DEFAULT_SPECIALS), given["special"].get("chat_template", "")
-    if DIALS.get(model) != "share":
-        train.pop("share", None)  # older recipes name one with every model
-    known = isinstance(style, str) and isinstance(chat, str) and style in STYLES  # else their fields refuse them
-    if known and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
-        train["specials"] = styles.joined(specials, style, model, chat)
+        train = {"superwords": 0.0, **train, "preset": "lm"}
+    given["train"] = train
     whole: Values = {"jamo": False, **values, **{name: DEFAULTS[name] | table for name, table in given.items()}}
+    if not _are_names(whole):
+        return values
+    train, model, specials = whole["train"], whole["train"]["model"], whole["train"]["specials"]
+    style, chat = whole["special"]["style"], whole["special"]["chat_template"]
+    if DIALS.get(model) != "share":
+        train["share"] = None  # older recipes name one with every model
+    if style in STYLES and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
+        train["specials"] = styles.joined(specials, style, model, chat)
     if model == "jamo":
         whole["jamo"] = True
     if values.get("format") == 1:  # which had no defaults that depend on other values
@@ -788,16 +790,16 @@ DEFAULTS: dict[str, Values] = {name: _plain(of()) or {} for name, of in SECTIONS
 
 
 def _check_special(token: str) -> None:
-    """Refuse a special token that some reader of the files takes for something else, or cannot write."""
+    """Refuse a special token that a reader of the files would misinterpret or could not write."""
     strange = next((char for char in token if unicodedata.category(char) in ("Cc", "Cs")), "")
     if strange:
         raise RecipeError(
-            f"the special token {token[:40]!r} holds the control character U+{ord(strange):04X}; wanted: text that one can see",
+            f"the special token {token[:40]!r} holds the control character U+{ord(strange):04X}; expected visible text",
             hint="--specials '<unk>,<s>,</s>'",
         )
     if len(token) > LONGEST_SPECIAL:
         raise RecipeError(
-            f"a special token of {len(token):,} characters came; {LONGEST_SPECIAL} are the most",
+            f"expected special tokens of at most {LONGEST_SPECIAL} characters, got one of {len(token):,}",
             hint="--specials '<unk>,<s>,</s>'",
         )
     if token in BYTE_PIECES:
@@ -808,7 +810,7 @@ def _check_special(token: str) -> None:
 
 
 def _explained(error: ValidationError) -> RecipeError:
-    """The first complaint of pydantic in our words."""
+    """Translate the first error of pydantic into a RecipeError."""
     first, *others = error.errors()
     if isinstance(first["input"], Mapping) and others and others[0]["loc"][:-2] == first["loc"][:-1]:
         first = others[0]  # of a number or a mapping, the mapping was meant

@@ -34,7 +34,6 @@ __all__ = [
     "KindRow",
     "ModelKind",
     "Vocab",
-    "check_sparse",
     "named",
     "readable",
     "readable_bytes",
@@ -68,6 +67,9 @@ MAX_CHARS = 100
 NO_MAX_CHARS = (1 << 32) - 1
 """The limit of kinds without unknown words: the largest number that tokenizers 1.0 reads. Hugging Face takes seconds for a
 word of ten thousand bytes: it tries every length at every place."""
+
+
+# --- Kinds ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,11 @@ word; nothing is unknown.""",
 }
 """The kinds of vocabulary. A new kind is a row here, and the functions that the row names."""
 
+WITH_UNKNOWN = tuple(name for name, kind in KINDS.items() if kind.unknown)
+"""Kinds that read whole words."""
+
+assert set(KINDS) == set(get_args(ModelKind))
+
 
 def named(name: str) -> Any:
     """Import the object with the name "module:name"."""
@@ -151,8 +158,7 @@ def named(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-WITH_UNKNOWN = tuple(name for name, kind in KINDS.items() if kind.unknown)
-"""Kinds that read whole words."""
+# --- Bytes as characters, pieces for display -------------------------------------------------------------------------
 
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 BYTE_CHARS = tuple(
@@ -163,27 +169,6 @@ BYTE_CHARS = tuple(
 
 BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
 """The byte of each of these characters."""
-
-SPARE_IDS = 100_000
-"""Ids without a token that a foreign vocabulary may have beside three for each token: reserved ones, and holes."""
-
-
-def check_sparse(ids: Collection[int], where: str) -> None:
-    """Refuse ids far beyond the number of pieces: a table by id would fill the memory."""
-    if max(ids, default=0) > 4 * len(ids) + SPARE_IDS:
-        raise ArtifactError(
-            f"`{where}` gives the id {max(ids)} in a vocabulary of {len(ids)} pieces", hint="ids count from 0"
-        )
-
-
-def _check_strings(name: str, strings: Any) -> None:
-    if not isinstance(strings, tuple) or not all(isinstance(string, str) and string for string in strings):
-        raise ArtifactError(f"expected non-empty strings as {name} of a vocabulary, got others")
-    try:
-        "".join(strings).encode()
-    except UnicodeEncodeError:
-        raise ArtifactError(f"the {name} contain a lone surrogate, which UTF-8 cannot encode") from None
-
 
 _SPELLING = str.maketrans({chr(byte): char for byte, char in enumerate(BYTE_CHARS)})
 _LATIN = str.maketrans({char: chr(byte) for char, byte in BYTE_OF.items()})
@@ -248,6 +233,9 @@ def readable_bytes(raw: bytes) -> str:
             text += raw[: error.start].decode() + "".join(BYTE_PIECES[byte] for byte in raw[error.start : error.end])
             raw = raw[error.end :]
     return text
+
+
+# --- The vocabulary ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -495,4 +483,10 @@ class Vocab:
         return hashlib.sha256(f"[{', '.join([*parts[:2], scores, *parts[2:]])}]".encode()).hexdigest()[:16]
 
 
-assert set(KINDS) == set(get_args(ModelKind))
+def _check_strings(name: str, strings: Any) -> None:
+    if not isinstance(strings, tuple) or not all(isinstance(string, str) and string for string in strings):
+        raise ArtifactError(f"expected non-empty strings as {name} of a vocabulary, got others")
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        raise ArtifactError(f"the {name} contain a lone surrogate, which UTF-8 cannot encode") from None

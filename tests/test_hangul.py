@@ -250,7 +250,7 @@ def test_what_has_bytes_anyway_is_refused() -> None:
     for model in ("bpe-bytes", "wordpiece-bytes", "word", "ngram", "morpheme"):
         with pytest.raises(RecipeError, match="`jamo = fallback` is for unigram"):
             Recipe().changed(jamo="fallback", train={"model": model})
-    with pytest.raises(RecipeError, match="`jamo` is 'sometimes': wanted true, false"):
+    with pytest.raises(RecipeError, match="`jamo` is 'sometimes': expected true, false"):
         Recipe().changed(jamo="sometimes")
     assert Recipe.from_toml("[recipe]\njamo = true").spelled
     assert not Recipe.from_toml('[recipe]\njamo = "fallback"').spelled

@@ -69,7 +69,10 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ('[[recipe.sources]]\nname = "a"\nweight = inf', r"`sources.0.weight` is inf"),
         (r"[recipe.train]" + '\nspecials = ["<unk>", "\\u0000"]', r"holds the control character U\+0000"),
         (r"[recipe.train]" + '\nspecials = ["<unk>", "a\\nb"]', r"holds the control character U\+000A"),
-        (f'[recipe.train]\nspecials = ["<unk>", "{"x" * 100_000}"]', r"of 100,000 characters came; 256 are the most"),
+        (
+            f'[recipe.train]\nspecials = ["<unk>", "{"x" * 100_000}"]',
+            r"expected special tokens of at most 256 characters, got one of 100,000",
+        ),
         ('[recipe.train]\nspecials = ["<unk>", "<0x00>"]', r"<0x00> is spelled like the byte piece"),
         ('[recipe.segment]\nsegmenter = "dpe:"', r"`segment.segmenter` is 'dpe:': input should be 'kiwi'"),
         ('[recipe.segment]\nuser_dictionary_sha256 = "no digest"', r"`segment.user_dictionary_sha256`"),

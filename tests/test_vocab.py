@@ -73,12 +73,12 @@ def test_ids_bytes_then_pieces_then_specials() -> None:
         (lambda: Vocab("bpe", ("▁",)), "U\\+2581"),
     ],
 )
-def test_what_breaks_the_rules_is_refused(make: object, message: str) -> None:
+def test_malformed_vocabularies_are_refused(make: object, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         make()  # type: ignore[operator]
 
 
-def test_digests_tell_vocabularies_apart() -> None:
+def test_different_vocabularies_have_different_digests() -> None:
     one = Vocab.unigram({"가": -1.0, "나": -2.0})
     assert one.digest() == Vocab.unigram({"나": -2.0, "가": -1.0}).digest()
     assert one.digest() != Vocab.unigram({"가": -1.0, "나": -2.5}).digest()

@@ -96,19 +96,19 @@ def _root(
 
 
 def _end_without_reader() -> NoReturn:
-    """The reader (head, less) has gone: no failure of ours, and nothing more can be said on that pipe."""
+    """End without an error if the reader of the pipe (head, less) has ended."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
     sys.exit(0)
 
 
 def main() -> None:
-    """Run the command line; every error that koktok knows becomes one message and an exit code."""
+    """Run the command line; every error of koktok becomes one message and an exit code."""
     # Typer 0.16 took click inside; where the class lives depends on the version, its name does not.
     if sys.stdout is None:  # `>&-`
         print("error: standard output is closed, and data goes there\nhint: > FILE", file=sys.stderr)
         sys.exit(1)
     write_utf8()
-    logging.getLogger("koktok").addHandler(logging.NullHandler())  # the verbs say by themselves what the library logs
+    logging.getLogger("koktok").addHandler(logging.NullHandler())  # the verbs print what the library logs
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         code = app(standalone_mode=False) or 0

@@ -53,7 +53,9 @@ def count(
     Example: koktok count crawl/*.txt --runs -o crawl.parquet
     """
     if not 0 <= holdout < 1:
-        raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")
+        raise UsageError(
+            f"expected `--holdout` with a share of the lines from 0 to under 1, got {holdout}", hint="--holdout 0.05"
+        )
     if out.suffix != ".parquet":
         raise UsageError(
             f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {typed(f'{out}.parquet')}"
@@ -118,9 +120,9 @@ def _count(
         if counted_there != {(source.name, holdout) for source in sources} or there.about.min_count != min_count:
             raise refuse_another(place, "count")  # else found at the end
     with (
-        workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
+        workplace(place.with_name(f"{place.name}.parts"), wait=1) as parts_folder,
         counting(
-            sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, on_progress=progress
+            sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=parts_folder, on_progress=progress
         ) as counts,
     ):
         report = counts.report
@@ -134,7 +136,7 @@ def _count(
         if runs:
             tables.append((runs_file(out), counts.shards.runs, About("runs", covered)))
         _write(tables, min_count, progress, force=force)
-        forget(kept)
+        forget(parts_folder)
 
 
 def _note_bad_lines(report: ReadReport, progress: Any) -> None:
@@ -150,7 +152,8 @@ def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress
 
     if len(files) < 2:
         raise UsageError(
-            "a merge wants two count files or more", hint="koktok count merge A.parquet B.parquet -o C.parquet"
+            f"expected two count files or more to merge, got {len(files)}",
+            hint="koktok count merge A.parquet B.parquet -o C.parquet",
         )
     progress("merge", 0, None)
     words = [Path(file) for file in files]

@@ -86,36 +86,37 @@ def doctor(
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         blocked = Blocklist.load(blocklist) if blocklist else None
         lines = [*lines_of_paths(text, field)] if text else None
-        found = diagnose(load(spec), lines, blocklist=blocked, examples=examples, on_progress=progress)
+        diagnosis = diagnose(load(spec), lines, blocklist=blocked, examples=examples, on_progress=progress)
     if as_json:
-        print_line(found.to_json().removesuffix("\n"))
+        print_line(diagnosis.to_json().removesuffix("\n"))
     else:
-        _show_diagnosis(found)
-    gravest = found.gravest()
+        _show_diagnosis(diagnosis)
+    gravest = diagnosis.gravest()
     if gravest and fail_on != FailOn.never and SEVERITIES.index(gravest) >= SEVERITIES.index(fail_on.value):
         raise typer.Exit(1)
 
 
-def _show_diagnosis(found: Diagnosis) -> None:
+def _show_diagnosis(diagnosis: Diagnosis) -> None:
     from koktok.progress import table
 
-    print(f"{found.name}: {found.size:,} ids, digest {found.digest}\n")
+    print(f"{diagnosis.name}: {diagnosis.size:,} ids, digest {diagnosis.digest}\n")
     rows = [
-        [name, f"{value:,.0f}" if value > 1 or not value else f"{value:.1%}"] for name, value in found.facts.items()
+        [name, f"{value:,.0f}" if value > 1 or not value else f"{value:.1%}"] for name, value in diagnosis.facts.items()
     ]
     rows += [
-        [f"pieces in {script}", f"{count:,} ({count / found.size:.1%})"] for script, count in found.scripts.items()
+        [f"pieces in {script}", f"{count:,} ({count / diagnosis.size:.1%})"]
+        for script, count in diagnosis.scripts.items()
     ]
     table("What it holds", ["", ""], rows)
-    print(f"\nlongest: {'  '.join(map(_visible, found.longest))}\n")
-    for finding in found.findings:
+    print(f"\nlongest: {'  '.join(map(_visible, diagnosis.longest))}\n")
+    for finding in diagnosis.findings:
         print(f"{finding.severity}: {finding.count:,} {finding.title} [{finding.check}]")
         for i, piece, why in finding.examples:
             print(f"    {'' if i < 0 else i:>7}  {_visible(piece)}{f'  ({_printable(why)})' if why else ''}")
-    if not found.findings:
+    if not diagnosis.findings:
         print("nothing found")
     ways = {"blocklist": "--blocklist FILE", "unused": "--text FILE"}
-    for check in found.not_checked:
+    for check in diagnosis.not_checked:
         print(f"not checked: {check} (give `{ways[check]}`)")
 
 
@@ -154,60 +155,60 @@ def diff(
 
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         corpora = _golds(gold, human_gold)
-        given = _domains(text, field) if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
-        found = difference(
-            load(a), load(b), given, gold=corpora, words=words, examples=lines, seed=seed, on_progress=progress
+        domains = _domains(text, field) if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
+        changes = difference(
+            load(a), load(b), domains, gold=corpora, words=words, examples=lines, seed=seed, on_progress=progress
         )
     if as_json:
-        print_line(found.to_json().removesuffix("\n"))
+        print_line(changes.to_json().removesuffix("\n"))
     else:
-        _show_difference(found)
-    if not found.same:
+        _show_difference(changes)
+    if not changes.same:
         raise typer.Exit(1)
 
 
-def _show_difference(found: Changes) -> None:
+def _show_difference(changes: Changes) -> None:
     from koktok.progress import counted, print_line, table
 
-    for mark, side in (("A", found.a), ("B", found.b)):
+    for mark, side in (("A", changes.a), ("B", changes.b)):
         size = f"{side.size:,} ids" if side.size else "open vocabulary"
         print_line(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} an eojeol")
-    print(f"B - A: {_interval(found.fertility_difference, found.units)} tokens an eojeol")
-    print(f"lines cut differently: {found.lines_changed:,} of {found.lines:,}")
-    print(f"eojeols cut differently: {found.eojeols_changed:,} of {found.eojeols:,}")
-    print(f"cuts inside eojeols that only A makes: {found.only_a:,}; that only B makes: {found.only_b:,}")
-    if found.lines_same_cuts_other_ids:
-        print(f"lines with the same tokens and other ids: {found.lines_same_cuts_other_ids:,}")
-    for verdict in found.judged:
+    print(f"B - A: {_interval(changes.fertility_difference, changes.units)} tokens an eojeol")
+    print(f"lines cut differently: {changes.lines_changed:,} of {changes.lines:,}")
+    print(f"eojeols cut differently: {changes.eojeols_changed:,} of {changes.eojeols:,}")
+    print(f"cuts inside eojeols that only A makes: {changes.only_a:,}; that only B makes: {changes.only_b:,}")
+    if changes.lines_same_cuts_other_ids:
+        print(f"lines with the same tokens and other ids: {changes.lines_same_cuts_other_ids:,}")
+    for verdict in changes.judged:
         both = f"F1 A {verdict.f1_a:.3f}, B {verdict.f1_b:.3f}, B - A {_interval(verdict.difference, verdict.units)}"
         only_a = f"where only A cuts it is right {verdict.only_a_right:,} times of {verdict.only_a:,}"
         only_b = f"where only B cuts {verdict.only_b_right:,} of {verdict.only_b:,}"
         print_line(f"{verdict.gold} ({verdict.standing}): {both}; {only_a}, {only_b}")
-    if found.words:
+    if changes.words:
         print()
-        rows = [[item.word, f"{item.times:,}", item.a, item.b] for item in found.words]
+        rows = [[item.word, f"{item.times:,}", item.a, item.b] for item in changes.words]
         table("Words cut differently, by frequency", ["eojeol", "times", "A", "B"], rows)
-    for item in found.examples:
+    for item in changes.examples:
         print_line(f"\nline {item.number}\n< {item.a}\n> {item.b}")
 
 
-def _interval(found: Difference, units: str) -> str:
-    if found.low is None or found.high is None:
-        return f"{found.value:+.4f} ({units}: too few for an interval)"
-    p = "" if found.p is None else f", p {'< .001' if found.p < 0.001 else f'= {found.p:.3f}'}"
-    return f"{found.value:+.4f}, 95 % [{found.low:+.4f}, {found.high:+.4f}]{p} ({units})"
+def _interval(difference: Difference, units: str) -> str:
+    if difference.low is None or difference.high is None:
+        return f"{difference.value:+.4f} ({units}: too few for an interval)"
+    p = "" if difference.p is None else f", p {'< .001' if difference.p < 0.001 else f'= {difference.p:.3f}'}"
+    return f"{difference.value:+.4f}, 95 % [{difference.low:+.4f}, {difference.high:+.4f}]{p} ({units})"
 
 
-def _engine(specs: list[str], found: Report, lines: Sequence[str], *, quiet: bool) -> str:
+def _engine(specs: list[str], report: Report, lines: Sequence[str], *, quiet: bool) -> str:
     """The page of `koktok playground` with the rows that koktok trained; '' where none is."""
     from koktok.cli.playground import page_of
     from koktok.foreign import load
     from koktok.report.measure import entries_of
     from koktok.tokenizer import TrainedTokenizer
 
-    rows = zip(found.rows, entries_of(specs), strict=True)
+    rows = zip(report.rows, entries_of(specs), strict=True)
     opened = {row.name: load(entry.spec) for row, entry in rows if row.ran}
-    own = {name: made for name, made in opened.items() if isinstance(made, TrainedTokenizer)}
+    own = {name: tokenizer for name, tokenizer in opened.items() if isinstance(tokenizer, TrainedTokenizer)}
     if not own:
         print("--playground: koktok trained none of these tokenizers, and the page runs no others", file=sys.stderr)
         return ""
@@ -265,31 +266,31 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
         tell_skipped(source)
     files = [str(file) for source in sources for file in source.paths]
     names = distinct([Path(file).name.split(".")[0] for file in files], files)
-    found = {
+    lines_of = {
         name: [*lines_of_paths([file], field, may_be_empty=len(files) > 1)]
         for name, file in zip(names, files, strict=True)
     }
-    if not any(found.values()):
+    if not any(lines_of.values()):
         raise InputError(f"`{files[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(files[0])}")
-    return {name: lines for name, lines in found.items() if lines}
+    return {name: lines for name, lines in lines_of.items() if lines}
 
 
 def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpus]:
     from koktok.metrics.gold import read_gold
     from koktok.report.names import distinct
 
-    found = [read_gold(path) for path in paths or ()] + [read_gold(path, human=True) for path in human or ()]
-    names = distinct([gold.name for gold in found], [str(path) for path in [*(paths or ()), *(human or ())]])
-    return [replace(gold, name=name) for gold, name in zip(found, names, strict=True)]
+    corpora = [read_gold(path) for path in paths or ()] + [read_gold(path, human=True) for path in human or ()]
+    names = distinct([gold.name for gold in corpora], [str(path) for path in [*(paths or ()), *(human or ())]])
+    return [replace(gold, name=name) for gold, name in zip(corpora, names, strict=True)]
 
 
 def _spans(paths: list[Path] | None) -> list[SpanCorpus]:
     from koktok.metrics.gold.spans import read_spans
     from koktok.report.names import distinct
 
-    found = [read_spans(path) for path in paths or ()]
-    names = distinct([corpus.name for corpus in found], [str(path) for path in paths or ()])
-    return [replace(corpus, name=name) for corpus, name in zip(found, names, strict=True)]
+    corpora = [read_spans(path) for path in paths or ()]
+    names = distinct([corpus.name for corpus in corpora], [str(path) for path in paths or ()])
+    return [replace(corpus, name=name) for corpus, name in zip(corpora, names, strict=True)]
 
 
 def report(
@@ -361,7 +362,7 @@ def report(
         _submit(specs, submit, force=force, quiet=quiet)
         return
     if out is None:
-        raise UsageError("a folder to write was wanted", hint="koktok report TOKENIZER --text FILE -o FOLDER")
+        raise UsageError("expected a folder to write, got none", hint="koktok report TOKENIZER --text FILE -o FOLDER")
     check_folder(out, FOLDER, ("report.json", "report.md", "report.html", *(["speed.json"] if speed else [])))
     korean = Text.of(_domains(text, field)) if text else None
     corpora = _golds(gold, human_gold)
@@ -380,7 +381,7 @@ def report(
         shown=showcase(korean.lines if korean else [], sentences, seed, corpora),
     )
     with ConsoleProgress(quiet=quiet) as progress:
-        found = measure(
+        measured = measure(
             entries_of(specs),
             material,
             title=title,
@@ -391,15 +392,15 @@ def report(
             seed=seed,
             on_progress=progress,
         )
-    rendered = {"report.json": found.to_json(), "report.md": to_markdown(found)}
-    engine = _engine(specs, found, korean.lines if korean else [], quiet=quiet) if playground else ""
-    rendered["report.html"] = to_html(found, engine)
+    rendered = {"report.json": measured.to_json(), "report.md": to_markdown(measured)}
+    engine = _engine(specs, measured, korean.lines if korean else [], quiet=quiet) if playground else ""
+    rendered["report.html"] = to_html(measured, engine)
     write_folder(out, rendered, FOLDER, force=force)
     if speed:
         with ConsoleProgress(quiet=quiet) as progress:
             timed = measure_speed(entries_of(specs), korean.lines if korean else [], on_progress=progress)
         write_folder(out, {"speed.json": timed.to_json()}, FOLDER, force=force)
-    _tell_report(found, out / [*rendered][-1])
+    _tell_report(measured, out / [*rendered][-1])
 
 
 def _cuts_entry(word: str) -> str:
@@ -418,7 +419,7 @@ def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:
     from koktok.report.schema import is_report
 
     with ConsoleProgress(quiet=quiet) as progress:
-        found = measure(
+        measured = measure(
             entries_of(specs),
             material(),
             title=f"koktok benchmark {BENCHMARK}",
@@ -426,17 +427,17 @@ def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:
             sample=SAMPLE,
             on_progress=progress,
         )
-    _tell_report(found, write_file(file, found.to_json().encode(), ours=is_report, force=force, what="report"))
+    _tell_report(measured, write_file(file, measured.to_json().encode(), ours=is_report, force=force, what="report"))
 
 
-def _tell_report(found: Report, place: Path) -> None:
+def _tell_report(report: Report, place: Path) -> None:
     """The summary, rows that did not run, the file; ends with 2 where a row broke, with 1 where none ran."""
-    for row in found.rows:
+    for row in report.rows:
         if not row.ran:
             print(f"{'failed' if row.failed else 'not run'}: {row.name}: {row.why}", file=sys.stderr)
-    _show_report(found)
+    _show_report(report)
     print(place)
-    if any(row.failed for row in found.rows):
+    if any(row.failed for row in report.rows):
         raise typer.Exit(2)
-    if not any(row.ran for row in found.rows):
+    if not any(row.ran for row in report.rows):
         raise typer.Exit(1)

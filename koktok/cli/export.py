@@ -87,16 +87,16 @@ def export(
     called = name or tokenizer.resolve().name
     match to:
         case Target.hf:
-            said = _hf(loaded, out, settings, force=force)
+            notes = _hf(loaded, out, settings, force=force)
         case Target.hf2:
-            said = _hf2(loaded, out, force=force)
+            notes = _hf2(loaded, out, force=force)
         case Target.spm:
-            said = _spm(loaded, out, user_defined or [], force=force)
+            notes = _spm(loaded, out, user_defined or [], force=force)
         case Target.tiktoken:
-            said = _tiktoken(loaded, out, called, force=force)
+            notes = _tiktoken(loaded, out, called, force=force)
         case Target.gguf:
-            said = _gguf(loaded, out, called, into, force=force)
-    for line in () if quiet else said:
+            notes = _gguf(loaded, out, called, into, force=force)
+    for line in () if quiet else notes:
         print(f"note: {line}", file=sys.stderr)
     print(out)
 
@@ -183,8 +183,8 @@ def _spm(
         prefix=bool(tokenizer.prefix),
     )
     write_file(out, data, ours=may_be_ours, force=force, what="model")
-    said = ["SentencePiece leaves the space before the first word when it decodes"] * bool(tokenizer.prefix)
-    return said + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
+    notes = ["SentencePiece leaves the space before the first word when it decodes"] * bool(tokenizer.prefix)
+    return notes + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
 def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
@@ -202,10 +202,10 @@ def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: s
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
     write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT, force=force)
-    said = ["tiktoken puts no space before the first word: give it ' ' + text, and take that away"] * bool(
+    notes = ["tiktoken puts no space before the first word: give it ' ' + text, and take that away"] * bool(
         tokenizer.prefix
     )
-    return [*said, "tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
+    return [*notes, "tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 
 def _gguf(
@@ -216,7 +216,7 @@ def _gguf(
 
     if isinstance(tokenizer, LibraryTokenizer):
         table, chat_template = gguf_table(tokenizer), ""
-        said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
+        notes = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
         table = gguf.table_of(
             tokenizer.vocab,
@@ -226,13 +226,13 @@ def _gguf(
             style=tokenizer.style,
         )
         chat_template = tokenizer.style.chat_template
-        said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
+        notes = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:
         gguf.write(table, out, name=name, force=force)
-        return [gguf.ALONE, *said]
+        return [gguf.ALONE, *notes]
     gguf.write_into(table, into, out, chat_template=chat_template)
     more = len(gguf.fitted(table, into).tokens) - len(table.tokens)
-    return [*said, *([f"the model has {more:,} rows more than there are ids; they are named [PAD…]"] if more else [])]
+    return [*notes, *([f"the model has {more:,} rows more than there are ids; they are named [PAD…]"] if more else [])]
 
 
 def import_(
@@ -263,7 +263,7 @@ def import_(
 
     if check_folder(out, TOKENIZER) == file.resolve():
         raise UsageError("`--out` is the folder that is read", hint=f"--out {typed(f'{out}-koktok')}")
-    specials = pairs("--special", special, whole_number, wanted="TOKEN=ID", example="'<|endoftext|>=100257'")
+    specials = pairs("--special", special, whole_number, expected="TOKEN=ID", example="'<|endoftext|>=100257'")
     tokenizer = load(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
     tokenizer.save(out, force=force)
     if quiet:

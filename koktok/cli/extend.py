@@ -104,7 +104,7 @@ def extend(
     personal = PERSONAL_DEFAULT if recipe.train.personal_data == "drop" else ()
     sources = sources_of(paths, field, [], quiet=quiet)
     with ConsoleProgress(quiet=quiet) as progress:
-        made = extend_tokenizer(
+        extension = extend_tokenizer(
             base,
             sources,
             out,
@@ -119,9 +119,9 @@ def extend(
             on_progress=progress,
         )
     if not quiet:
-        print(f"{made.looked:,} facts of law 13 proven, none refuted", file=sys.stderr)
-    _tell(made.notes, quiet=quiet)
-    table(str(out), COLUMNS, frontier_rows(made.points))
+        print(f"{extension.looked:,} facts of law 13 proven, none refuted", file=sys.stderr)
+    _tell(extension.notes, quiet=quiet)
+    table(str(out), COLUMNS, frontier_rows(extension.points))
 
 
 def _refuse(settings: dict[str, Any], idle: tuple[str, ...], beside: str, hint: str) -> None:

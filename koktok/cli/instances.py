@@ -105,23 +105,23 @@ def instances(
     plan = None if kind == InstanceKind.packed else Plan(kind=kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
     with ConsoleProgress(quiet=quiet) as progress:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
-            made = Packed.open(text[0])
+            tokens = Packed.open(text[0])
         else:
             analysed = to is None and (plan is None or plan.needs_morphemes)
             without = {} if analysed else {"segmenter": "whitespace"}
             place = out if plan is None and to is None else packed or out.with_name(f"{out.name}-packed")
-            made = _packed(
+            tokens = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, progress,
                 **without | taken(f"{OPTIONS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
         if to is not None:
-            manifest = to_megatron(made, out, documents=kind == InstanceKind.lm, force=force)
+            manifest = to_megatron(tokens, out, documents=kind == InstanceKind.lm, force=force)
             done = counted(manifest["n_sequences"], "sequence")
         elif plan is None:
-            done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
+            done = f"{counted(tokens.manifest['n_tokens'], 'token')}, {counted(tokens.manifest['n_documents'], 'document')}"
         else:
             manifest = write_instances(
-                made,
+                tokens,
                 plan,
                 out,
                 masked=not dynamic,
@@ -162,7 +162,7 @@ def _packed(
     analyser = in_subprocess(chosen.segmenter, processes=workers)
     asked = analyser if chosen.segmenter == "whitespace" else CachedSegmenter(analyser)
     try:
-        made = write_packed(
+        tokens = write_packed(
             load(tokenizer),
             sources,
             place,
@@ -178,9 +178,9 @@ def _packed(
             analyser.close()
     if report.bad_lines and not quiet:
         tell_bad_lines(report, "left out")
-    if (longest := made.manifest["longest_document"]) > LONG_DOCUMENT and not quiet:
+    if (longest := tokens.manifest["longest_document"]) > LONG_DOCUMENT and not quiet:
         print(f"warning: a document has {longest:,} bytes; --documents sets what a document is", file=sys.stderr)
-    return made
+    return tokens
 
 
 def _print_statistics(folder: str) -> None:

@@ -24,19 +24,19 @@ def metrics(
     from koktok.metrics import describe
     from koktok.metrics import metrics as known
 
-    found = describe(which) if which else list(known().values())
+    definitions = describe(which) if which else list(known().values())
     if as_json:
-        rows = [{key: value for key, value in asdict(m).items() if key != "value"} for m in found]
+        rows = [{key: value for key, value in asdict(m).items() if key != "value"} for m in definitions]
         print(json.dumps(rows, ensure_ascii=False, indent=2))
     elif which:
-        for m in found:
+        for m in definitions:
             print(f"{m.id} {m.name}: {m.title} ({m.title_ko})")
             print(f"  {m.unit}, {BETTER[m.better]}; needs {m.needs}")
             for label in ("definition", "source", "pitfalls"):
                 print(f"  {label.capitalize()}: {getattr(m, label)}")
             print()
     else:
-        for m in found:
+        for m in definitions:
             print(f"{m.id:<6} {m.name:<28} {m.better:<7} {m.unit:<16} {m.needs}")
             print("\n".join(wrap(m.title, 78, initial_indent=" " * 7, subsequent_indent=" " * 7)))
 

@@ -86,8 +86,8 @@ def _required(name: str) -> str | list[str]:
 def _shares(items: list[str]) -> dict[str, float] | None:
     from koktok.recipe import SCRIPTS
 
-    wanted = f"SCRIPT=SHARE with one of {', '.join(SCRIPTS)}, and a share from 0 to 1"
-    return pairs("--reserve-script", items, fraction, wanted=wanted, example="latin=0.3", names=SCRIPTS) or None
+    expected = f"SCRIPT=SHARE with one of {', '.join(SCRIPTS)}, and a share from 0 to 1"
+    return pairs("--reserve-script", items, fraction, expected=expected, example="latin=0.3", names=SCRIPTS) or None
 
 
 def _keep(word: str) -> float | dict[str, float]:
@@ -98,29 +98,31 @@ def _keep(word: str) -> float | dict[str, float]:
             return fraction(word)
         except ValueError:
             raise UsageError(f"expected `--keep` with a share from 0 to 1, got `{word}`", hint="--keep 0.8") from None
-    wanted = f"KIND=SHARE with one of {', '.join(GROUPS)}, and a share from 0 to 1"
-    return pairs("--keep", word.split(","), fraction, wanted=wanted, example="josa=0.9,eomi=0.8", names=GROUPS)
+    expected = f"KIND=SHARE with one of {', '.join(GROUPS)}, and a share from 0 to 1"
+    return pairs("--keep", word.split(","), fraction, expected=expected, example="josa=0.9,eomi=0.8", names=GROUPS)
 
 
-def _chat_template(given: str) -> str | None:
+def _chat_template(name: str) -> str | None:
     from koktok.formats.styles import chat_template_of
 
-    return chat_template_of(given)
+    return chat_template_of(name)
 
 
-def _sizes(given: str) -> list[int]:
-    return [size_of(word) for word in given.split(",")]
+def _sizes(words: str) -> list[int]:
+    return [size_of(word) for word in words.split(",")]
 
 
 def _special_ids(items: list[str]) -> dict[str, int]:
-    return pairs("--special", items, whole_number, wanted="TOKEN=ID", example="'<|a|>=7'")
+    return pairs("--special", items, whole_number, expected="TOKEN=ID", example="'<|a|>=7'")
 
 
-def _rate(given: str) -> float | tuple[float, ...]:
+def _rate(words: str) -> float | tuple[float, ...]:
     try:
-        first, *more = (float(part) for part in given.split(":"))
+        first, *more = (float(part) for part in words.split(":"))
     except ValueError:
-        raise UsageError(f"`--rate {given}`; wanted a share, or two", hint="--rate 0.15, or --rate 0.3:0.15") from None
+        raise UsageError(
+            f"expected `--rate` with a share, or two, got `{words}`", hint="--rate 0.15, or --rate 0.3:0.15"
+        ) from None
     return (first, *more) if more else first
 
 
@@ -256,9 +258,9 @@ def option_of(name: str) -> str:
     return f"--{OPTIONS.get(name, name.rpartition('.')[2].replace('_', '-'))}"
 
 
-def values_of(fields: Mapping[str, OptionField], given: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(fields: Mapping[str, OptionField], words: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed, as the library takes it; what was not typed is left out."""
-    typed = {name: value for name, value in given.items() if value is not None and value != []}
+    typed = {name: value for name, value in words.items() if value is not None and value != []}
     return {
         name: how.value(value) if (how := fields[name].typed) and isinstance(value, str | list) else value
         for name, value in typed.items()

@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 class Grouped(TyperCommand):
-    """A command whose options stand in groups in its `--help`: those with a `rich_help_panel` under that heading."""
+    """A command with groups of options in its `--help`, by their `rich_help_panel`."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the groups, in the order in which their first options come."""
@@ -75,7 +75,7 @@ def pairs(
     items: Iterable[str] | None,
     value: Callable[[str], T],
     *,
-    wanted: str,
+    expected: str,
     example: str,
     names: Collection[str] = (),
 ) -> dict[str, T]:
@@ -83,15 +83,15 @@ def pairs(
 
     Examples
     --------
-    >>> pairs("--special", ["<|a|>=7", "<=>=8"], whole_number, wanted="TOKEN=ID", example="<|a|>=7")
+    >>> pairs("--special", ["<|a|>=7", "<=>=8"], whole_number, expected="TOKEN=ID", example="<|a|>=7")
     {'<|a|>': 7, '<=>': 8}
-    >>> pairs("--special", ["<|a|>:7"], whole_number, wanted="TOKEN=ID", example="'<|a|>=7'")
+    >>> pairs("--special", ["<|a|>:7"], whole_number, expected="TOKEN=ID", example="'<|a|>=7'")
     Traceback (most recent call last):
         ...
-    koktok.errors.UsageError: `--special <|a|>:7` wants TOKEN=ID
+    koktok.errors.UsageError: expected `--special` with TOKEN=ID, got `<|a|>:7`
     hint: --special '<|a|>=7'
     """
-    found: dict[str, T] = {}
+    values: dict[str, T] = {}
     for item in items or ():
         name, equals, word = item.rpartition("=")
         try:
@@ -99,11 +99,11 @@ def pairs(
                 raise ValueError(item)
             parsed = value(word)
         except ValueError:
-            raise UsageError(f"`{option} {item}` wants {wanted}", hint=f"{option} {example}") from None
-        if name in found:
+            raise UsageError(f"expected `{option}` with {expected}, got `{item}`", hint=f"{option} {example}") from None
+        if name in values:
             raise UsageError(f"`{option}` names `{name}` twice", hint=f"{option} {item}, once")
-        found[name] = parsed
-    return found
+        values[name] = parsed
+    return values
 
 
 def fraction(word: str) -> float:
@@ -136,7 +136,7 @@ def size_of(text: str) -> int:
     except ValueError:
         size = -1.0
     if not (0 <= size < 1e12) or size != int(size):
-        raise typer.BadParameter(f"`{text}` came where a number of ids was wanted, such as 32000 or 32k")
+        raise typer.BadParameter(f"expected a number of ids, such as 32000 or 32k, got `{text}`")
     return int(size)
 
 
@@ -169,7 +169,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
         "--weight",
         weights,
         weight,
-        wanted=f"NAME=W with a number above 0 (at most {MOST_WEIGHT:,.0f}) and one of the names {known}",
+        expected=f"NAME=W with a number above 0 (at most {MOST_WEIGHT:,.0f}) and one of the names {known}",
         example=f"{next(iter(by_name))}=2",
         names=by_name,
     )
@@ -186,10 +186,10 @@ def lines_of_paths(
     may_be_empty: bool = False,
     quiet: bool = False,
 ) -> Iterator[str]:
-    """Lines of files, or of standard input; what could not be decoded is told at the end.
+    """Yield the lines of files or of standard input, and warn of undecodable lines at the end.
 
-    `aligned` is for verbs that give a line for a line, as a filter in a pipeline does: a line that cannot be decoded
-    comes as an empty one, so that the numbers of the others stay, and no line at all gives none.
+    `aligned` is for verbs that print a line for each line, as filters do: an undecodable line is read as an empty one, so that the
+    numbers of the others do not change, and empty input is no error.
     """
     from koktok.corpora.paths import as_source
     from koktok.text.records import ReadReport
@@ -207,7 +207,7 @@ def lines_of_paths(
 
 
 def tell_skipped(source: Source) -> None:
-    """Say what lies below a folder and cannot be read."""
+    """Warn of files in a folder that cannot be read."""
     for what in source.skipped[:TOLD]:
         print(f"warning: not read: {visible(what)}", file=sys.stderr)
     if more := len(source.skipped[TOLD:]):
@@ -215,7 +215,7 @@ def tell_skipped(source: Source) -> None:
 
 
 def tell_bad_lines(report: ReadReport, became: str) -> None:
-    """Say what became of the lines that are not UTF-8, and where the first of them stand."""
+    """Warn of lines that are not UTF-8, with the places of the first ones."""
     from koktok.progress import counted
 
     more = ", …" if report.bad_lines > len(report.bad_places) else ""

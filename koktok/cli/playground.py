@@ -46,11 +46,11 @@ def playground(
     from koktok.report.playground.web_page import is_page
 
     check_file(out, is_page)
-    given = [*map(str, [tokenizer, *(others or ()), *filter(None, [against])])]
-    made = [load(one) for one in given]
-    names = distinct([name_of(one) for one in given], given)
+    references = [*map(str, [tokenizer, *(others or ()), *filter(None, [against])])]
+    tokenizers = [load(one) for one in references]
+    names = distinct([name_of(one) for one in references], references)
     page = page_of(
-        dict(zip(names, made, strict=True)),
+        dict(zip(names, tokenizers, strict=True)),
         _lines(text, field),
         title=title,
         words=words,

@@ -95,7 +95,9 @@ def encode(
     loaded = load_folder(tokenizer)
     if format is not None or out is not None:
         if format is None or out is None:
-            raise UsageError("token files want --format and --out", hint="--format npy --out FOLDER")
+            raise UsageError(
+                "expected both --format and --out for token files, got one of them", hint="--format npy --out FOLDER"
+            )
         if sample_alpha is not None or dropout is not None or seed is not None:
             raise UsageError("token files hold no samples", hint="leave out --sample-alpha, --dropout and --seed")
         _write_token_files(
@@ -160,8 +162,8 @@ def _write_token_files(
 
     roles = tokenizer.roles
     edges: dict[str, list[str]] = {"bos": [], "eos": []}
-    for name, wanted in (("bos", bos), ("eos", eos)):
-        if wanted:
+    for name, asked in (("bos", bos), ("eos", eos)):
+        if asked:
             if f"{name}_token" not in roles:
                 raise UsageError(f"this tokenizer has no {name} token", hint=f"leave out --{name}")
             edges[name].append(roles[f"{name}_token"])
@@ -181,9 +183,9 @@ def _write_token_files(
             on_progress=progress,
             force=force,
         )
-    told = files.manifest
-    n = sum(shard["documents"] for shard in told["shards"])
-    size = f"{counted(told['tokens'], 'token')} ({told['dtype']})"
+    manifest = files.manifest
+    n = sum(shard["documents"] for shard in manifest["shards"])
+    size = f"{counted(manifest['tokens'], 'token')} ({manifest['dtype']})"
     if not quiet:
         print(f"{size}, {counted(n, 'document')}, {counted(len(files), 'file')} in {out}", file=sys.stderr)
     if report.bad_lines and not quiet:
@@ -317,19 +319,21 @@ def segment(
     normalizer, pattern = Normalizer(), Pattern()
     for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
         counts = prepare(count_words(lines), normalizer, pattern)
-        found = segment_counts(counts, analyser, chosen)
-        row = {word: i for i, word in enumerate(found.words)}
+        segmented = segment_counts(counts, analyser, chosen)
+        row = {word: i for i, word in enumerate(segmented.words)}
         for line in lines:
             words = [row[word] for word in pattern.pretokenize(normalizer(line))]
             if labels:
-                cuts = line_cuts([(found.words[i], found.cuts(i)) for i in words])
+                cuts = line_cuts([(segmented.words[i], segmented.cuts(i)) for i in words])
                 print_line(labelled(normalizer(line), cuts, of_bytes=labels is Labels.bytes))
             elif tsv:
                 for i in words:
-                    kinds = " ".join(cut.kind.label for cut in found.cuts(i))
-                    print_line("\t".join([found.words[i].strip(" "), "|".join(found.pieces(i)).strip(" "), kinds]))
+                    kinds = " ".join(cut.kind.label for cut in segmented.cuts(i))
+                    print_line(
+                        "\t".join([segmented.words[i].strip(" "), "|".join(segmented.pieces(i)).strip(" "), kinds])
+                    )
             else:
-                print_pieces(piece for i in words for piece in found.pieces(i))
+                print_pieces(piece for i in words for piece in segmented.pieces(i))
 
 
 def _learn_segmenter(
@@ -368,9 +372,9 @@ def _learn_segmenter(
             words[text_to_analyse(word)] += n
         del words[""]
         progress("learn", 0, None)
-        made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: progress("learn", done, total))
-        made.save(out, force=force)
-    told = f"{counted(made.about['words'], 'word')}, {counted(len(made.pieces), 'piece')}, {made.about['nats'][-1]:.3f} nats a word"
+        learnt = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: progress("learn", done, total))
+        learnt.save(out, force=force)
+    figures = f"{counted(learnt.about['words'], 'word')}, {counted(len(learnt.pieces), 'piece')}, {learnt.about['nats'][-1]:.3f} nats a word"
     if not quiet:
-        print(f"{told}; koktok train --segmenter dpe:{out}", file=sys.stderr)
+        print(f"{figures}; koktok train --segmenter dpe:{out}", file=sys.stderr)
     print(out)

@@ -123,28 +123,30 @@ def train(
             quiet=quiet,
         )
         return
-    if log is not None and log != "json":  # what is wrong with its place is better told now than behind the training
+    if log is not None and log != "json":  # an error comes before the training
         if not Path(log).absolute().parent.is_dir():
             raise InputError(f"there is no folder for the log `{log}`", hint="--log json")
         if check_file(log, shown.is_log).is_file() and Path(log).stat().st_size and not again:
             raise refuse_another(Path(log), "log")
     with ConsoleProgress(quiet=quiet) as progress:
-        made = road.train(sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen))))
+        training = road.train(sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen))))
         progress("measure", 0, None)
-        if compare and not made.reading.pruned:
-            shown.note_comparison(made, progress)
-        compared = compare_with_peers(made, peer=compare)
-        made.save(out, compared.rows, force=force)
+        if compare and not training.reading.pruned:
+            shown.note_comparison(training, progress)
+        compared = compare_with_peers(training, peer=compare)
+        training.save(out, compared.rows, force=force)
     if not quiet:
-        shown.print_training(made, compared, out)
-    for line in summary(made.log):
+        shown.print_training(training, compared, out)
+    for line in summary(training.log):
         progress.note(line)
     if log is not None:
-        shown.write_log(log, {**made.log, "stages_seconds": made.seconds, "digest": made.tokenizer.vocab.digest()})
+        shown.write_log(
+            log, {**training.log, "stages_seconds": training.seconds, "digest": training.tokenizer.vocab.digest()}
+        )
 
 
 def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
-    """Whether a folder came of this recipe and this text, as far as that can be told before the training."""
+    """Whether a folder was trained with this recipe on this text, as far as can be seen before the training."""
     from koktok.count.count_files import CountFile
     from koktok.errors import ArtifactError
     from koktok.formats.folder import MARK, read_folder

@@ -12,7 +12,7 @@ from typing import Any
 from koktok.files import write_file
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
 from koktok.pipeline.estimate import ANALYSED, estimate
-from koktok.pipeline.road import Training
+from koktok.pipeline.training import Training
 from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, print_text, stderr, stdout, table
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
@@ -27,7 +27,7 @@ NO_BORDERS = "Fewer tokens make text shorter. Nobody cut the held-out words, so 
 """One sentence under the table."""
 
 BOUND_TO = 0.95
-"""From so many boundaries kept on, nobody is told how to keep more."""
+"""Share of boundaries from which no way to keep more is suggested."""
 
 
 def write_log(target: str, content: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def is_log(file: Path) -> bool:
 
 
 def announced(progress: ConsoleProgress, recipe: Recipe) -> OnProgress:
-    """Progress that says of a long stage what it will be before it begins."""
+    """Progress with a note on a long stage before it starts."""
     announced: set[str] = set()
 
     def on_progress(stage: str, done: int, total: int | None) -> None:
@@ -72,45 +72,49 @@ def announced(progress: ConsoleProgress, recipe: Recipe) -> OnProgress:
 
 
 def print_training(
-    made: Training,
+    training: Training,
     compared: Comparison,
     out: Path,
 ) -> None:
     """Table, sentences and signature on stdout, notes on stderr."""
     rows, silver, plain = compared.rows, compared.silver, compared.peer
-    held = made.reading.held.total
-    unit = "words" if made.reading.runs is None else "sentences"
+    held = training.reading.held.total
+    unit = "words" if training.reading.runs is None else "sentences"
     where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
     unknown = any(row.figures.unknown for row in rows)
     columns = ("tokenizer", "tokens/eojeol", "F1", "F1 all", "josa", "eomi", "bytes", *(["unk"] if unknown else []))
     cells = []
     for row in rows:
-        found = row.figures
-        recalls = [found.recalls.get(kind) for kind in ("josa", "eomi")]
-        scores = (found.f1 if silver.borders else None, found.f1_all if silver.borders else None, *recalls)
+        figures = row.figures
+        recalls = [figures.recalls.get(kind) for kind in ("josa", "eomi")]
+        scores = (figures.f1 if silver.borders else None, figures.f1_all if silver.borders else None, *recalls)
         shares = [
-            f"{share:.2%}" for share in ([found.byte_fallback, found.unknown] if unknown else [found.byte_fallback])
+            f"{share:.2%}"
+            for share in ([figures.byte_fallback, figures.unknown] if unknown else [figures.byte_fallback])
         ]
         shown = ["–" if score is None else f"{score:.3f}" for score in scores]
-        cells.append((row.name, f"{found.tokens_per_eojeol:.3f}", *shown, *shares))
+        cells.append((row.name, f"{figures.tokens_per_eojeol:.3f}", *shown, *shares))
     console = stdout()
     console.print()
-    table(f"{made.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
+    table(f"{training.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
     console.print()
     beside = "" if plain is None else f" {plain.name}: on the same words, with its own defaults."
     print_text((MEANING if silver.borders else NO_BORDERS) + beside)
     if compared.refused:
         print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
-    if made.reading.samples:
+    if training.reading.samples:
         console.print()
         print_text(f"Held-out lines{', with SentencePiece below' if plain else ''}; {SPACE} is a space:")
-    for line in made.reading.samples:
+    for line in training.reading.samples:
         console.print()
-        print_pieces(_shown(made.tokenizer, line))
+        print_pieces(_shown(training.tokenizer, line))
         if plain:
             print_pieces(plain.pieces(line))
     console.print()
-    for line in (f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", *_next(made, out)):
+    for line in (
+        f"{out}: {training.tokenizer.vocab.kind}, {training.tokenizer.vocab.size:,} ids",
+        *_next(training, out),
+    ):
         print_text(line)
     console = stderr()
     ours, syllables = rows[0].figures.tokens_per_eojeol, rows[-1].figures.tokens_per_eojeol
@@ -120,13 +124,13 @@ def print_training(
             "small for this text; train with a larger --vocab-size",
             markup=False,
         )
-    for note in made.notes:
+    for note in training.notes:
         console.print(note, markup=False)
-    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in made.seconds.items())
+    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in training.seconds.items())
     console.print(
-        f"{stages}; analysed {made.asked:,} words, {made.known:,} from the cache; peak memory {_peak(made.analyser_peak)}"
+        f"{stages}; analysed {training.asked:,} words, {training.known:,} from the cache; peak memory {_peak(training.analyser_peak)}"
     )
-    console.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
+    console.print(f"signature: {training.tokenizer.vocab.digest()}", markup=False)
 
 
 def _missed(outcome: Mapping[str, Any]) -> str:
@@ -148,10 +152,10 @@ def _missed(outcome: Mapping[str, Any]) -> str:
     )
 
 
-def _next(made: Training, out: Path) -> Iterator[str]:
-    """What was asked for and given, and what a user may type next."""
-    folder, options = shlex.quote(str(out)), made.tokenizer.recipe.train
-    outcome = made.log.get("dials")
+def _next(training: Training, out: Path) -> Iterator[str]:
+    """Lines on the target of the training, and commands to try next."""
+    folder, options = shlex.quote(str(out)), training.tokenizer.recipe.train
+    outcome = training.log.get("dials")
     if outcome:
         yield (
             f"kept {outcome['all']:.1%} of the morpheme boundaries in the training text: {outcome['josa']:.1%} of those before "
@@ -167,7 +171,7 @@ def _next(made: Training, out: Path) -> Iterator[str]:
 
 
 def _shown(tokenizer: TrainedTokenizer, line: str) -> list[str]:
-    """The pieces of a line as people read them: spelled bytes as the text they stand for."""
+    """The readable pieces of a line; spelled bytes are decoded."""
     encoding = tokenizer.encode(line)
     spelled = tokenizer.vocab.kind in ("bpe-bytes", "wordpiece-bytes")
     return [tokenizer.decode([i]) for i in encoding.ids] if spelled else encoding.pieces
@@ -186,25 +190,25 @@ def _peak(analysers: int) -> str:
 
 def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | None = None) -> None:
     """What a training would do and cost, see `koktok.estimate`."""
-    found = estimate(sources, recipe, threads=threads)
-    how = "counted" if found.counted == 1 else f"from {found.counted:.1%} of the text, by Heaps' law"
+    expected = estimate(sources, recipe, threads=threads)
+    how = "counted" if expected.counted == 1 else f"from {expected.counted:.1%} of the text, by Heaps' law"
     files = [(source.name, sum(file.stat().st_size for file in source.paths if file.is_file())) for source in sources]
     rows = [(name, f"{size:,} bytes") for name, size in files]
     rows += [
-        (f"eojeols ({how})", f"{found.eojeols:,}"),
-        ("distinct words", f"{found.distinct:,}"),
-        ("distinct words to train on", f"{found.trained:,}"),
-        ("analysis, nothing cached, about", f"{found.seconds:,.0f} s in {found.analysers} processes"),
-        ("memory, about", f"{found.memory / (1 << 30):.1f} GiB, and 0.35 GiB for each process of the analyser"),
+        (f"eojeols ({how})", f"{expected.eojeols:,}"),
+        ("distinct words", f"{expected.distinct:,}"),
+        ("distinct words to train on", f"{expected.trained:,}"),
+        ("analysis, nothing cached, about", f"{expected.seconds:,.0f} s in {expected.analysers} processes"),
+        ("memory, about", f"{expected.memory / (1 << 30):.1f} GiB, and 0.35 GiB for each process of the analyser"),
         ("model, ids", f"{recipe.train.model}, {recipe.train.vocab_size:,}"),
         ("segmenter, policy", f"{recipe.segment.segmenter}, {recipe.segment.policy}"),
     ]
     table("Nothing was trained (--dry-run)", ("what", "how much"), rows)
 
 
-def note_comparison(made: Training, progress: ConsoleProgress) -> None:
+def note_comparison(training: Training, progress: ConsoleProgress) -> None:
     """What the comparison with SentencePiece will take."""
-    words = len(made.reading.train)
+    words = len(training.reading.train)
     progress.note(
         f"training SentencePiece on the same {words:,} distinct words, to compare with: about "
         f"{max(1, round(words * SECONDS_A_WORD))} s (--no-compare leaves it out)"

@@ -1,4 +1,4 @@
-"""`koktok verify`: is this folder what it says it is? A table, or JSON, and an exit code."""
+"""`koktok verify`: the checks of a folder as a table or JSON, and an exit code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def verify(
     from koktok.verification import SAMPLE
     from koktok.verification import verify as check
 
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # it would say that there is no PyTorch
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # a warning that PyTorch is not installed
     lines = islice(_lines(paths, field), limit)
     with ConsoleProgress(quiet=quiet) as progress:
         report = check(
@@ -64,7 +64,7 @@ def verify(
 
 
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
-    """Lines of files, standard input where that is asked for, or of corpora/mini."""
+    """Lines of files or standard input, by default of corpora/mini."""
     from koktok.cli.options import sources_of
     from koktok.text.sources import read
 

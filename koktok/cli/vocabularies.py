@@ -40,7 +40,6 @@ def vocabulary_show(name: Name) -> None:
 
     Example: koktok vocabulary show ko-32k
     """
-    from koktok.formats.folder import CARD
     from koktok.formats.vocabularies import find
     from koktok.progress import print_line
 
@@ -53,7 +52,7 @@ def vocabulary_show(name: Name) -> None:
         "train it again": f"koktok vocabulary build {ready.name} -o {ready.name}",
     }
     print_line("\n".join([f"{ready.name}: {ready.title}", *(f"  {k}: {v}" for k, v in rows.items())]))
-    print_line(f"\n{ready.files[CARD]}")  # type: ignore[str-bytes-safe]
+    print_line(f"\n{ready.card}")
 
 
 @vocabulary_app.command("get")
@@ -99,9 +98,9 @@ def vocabulary_build(
     )
     sources = sources_of([*ready.text], None, [], quiet=quiet)
     with ConsoleProgress(quiet=quiet) as progress:
-        made = road.train(sources, ready.recipe, on_progress=announced(progress, ready.recipe), measured=True)
+        training = road.train(sources, ready.recipe, on_progress=announced(progress, ready.recipe), measured=True)
         progress("measure", 0, None)
-        made.save(folder, compare(made).rows, force=force)
+        training.save(folder, compare(training).rows, force=force)
         differs = ready.differences(folder)
         if differs:
             progress.note(f"not as they travel with koktok: {', '.join(differs)}")

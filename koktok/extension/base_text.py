@@ -1,8 +1,7 @@
-"""Counted words as a base cuts them, with Kiwi's borders: what an extension is learnt from.
+"""The training text of an extension: counted words in tokens of the base, with the morpheme boundaries of an analyser.
 
-The text in the base's own tokens. Of every pre-token with Hangul it keeps the ids, what stands before each token
-(a byte of the same character, another character, a border of morphemes) and the trust in that border; everything else is a
-number of tokens that no extension changes.
+For every pretoken with Hangul there are its ids, the kind of boundary before each token (inside a character, between characters,
+between morphemes) and the trust in that boundary; all other tokens are a number, because no extension changes them.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,21 +35,27 @@ _BATCH = 1 << 15
 _TRUST = np.array([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])
 
 
+class Totals(NamedTuple):
+    """Sums over the training words, or over the held-out ones."""
+
+    rest: int
+    """Tokens outside of `TokenRows`."""
+    words: int
+    cuts: int
+    """Morpheme boundaries."""
+    borders: int
+    """Token boundaries between two syllables."""
+    kept: int
+    """Token boundaries that are morpheme boundaries."""
+
+
 @dataclass(frozen=True)
 class BaseText:
-    """Counted words as the base cuts them."""
+    """Counted words in tokens of the base."""
 
     rows: TokenRows
-    rest: int
-    held_rest: int
-    words: int
-    held_words: int
-    cuts: int
-    held_cuts: int
-    borders: int
-    held_borders: int
-    kept: int
-    held_kept: int
+    train: Totals
+    held: Totals
     floor: int
     size: int
     left_out: int
@@ -65,7 +70,7 @@ def prepare(
     min_count: int | None = None,
     on_progress: OnProgress = silent,
 ) -> BaseText:
-    """Words of the text, as the base cuts them, with the borders of their morphemes."""
+    """Encode the words of a text with the base, and find their morpheme boundaries."""
     n: Counter[str] = Counter()
     held: Counter[str] = Counter()
     train = reading.train if min_count else sampled(reading.train, enough(len(reading.train)))
@@ -77,9 +82,7 @@ def prepare(
     words = sorted(word for word in {*n, *held} if n[word] >= least or held[word])
     marked = [i for i, word in enumerate(words) if HANGUL.search(word)]
     if not marked:
-        raise InputError(
-            "there is no Hangul in the text; an extension is learnt from Korean", hint="koktok extend BASE TEXT"
-        )
+        raise InputError("expected Korean text, got no Hangul in the text", hint="koktok extend BASE TEXT")
     cut = segment_counts(
         Counts.from_mapping({words[i]: 1 for i in marked}),
         segmenter,
@@ -94,13 +97,13 @@ def prepare(
 
 
 class _BaseTokens:
-    """The base's tokens of all words, flat: of each its id, word, pre-token, and the bytes of the word before it."""
+    """The base's tokens of all words in flat arrays: the id, the word and the pretoken of each."""
 
     def __init__(
         self, base: Base, words: list[str], weight: NDArray[np.int64], held: NDArray[np.int64], on_progress: OnProgress
     ) -> None:
         self.base, self.weight, self.held = base, weight, held
-        # Where the base puts a space before a text itself, a word is given without its own.
+        # If the base itself adds a space before a text, words are encoded without theirs.
         self.shown = [" " + word.lstrip(" ") for word in words] if base.prefixes else words
         sent = [word.lstrip(" ") for word in words] if base.prefixes else words
         ids: list[NDArray[np.int64]] = []
@@ -108,15 +111,15 @@ class _BaseTokens:
         lengths: list[int] = []
         waiting = iter(sent)
         while batch := list(islice(waiting, _BATCH)):
-            for found in base.runner.encode_batch(batch, add_special_tokens=False):
-                ids.append(np.array(found.ids, np.int64))
+            for encoding in base.runner.encode_batch(batch, add_special_tokens=False):
+                ids.append(np.array(encoding.ids, np.int64))
                 if base.kind == "bytes":
-                    parts.append(np.array(found.word_ids, np.int64))
-                lengths.append(len(found.ids))
+                    parts.append(np.array(encoding.word_ids, np.int64))
+                lengths.append(len(encoding.ids))
             on_progress("encode", len(lengths), len(sent))
         self.ids = np.concatenate(ids)
         self.word = np.repeat(np.arange(len(words)), lengths)
-        # Without a pattern a whole word is one pre-token.
+        # Without a pattern a whole word is one pretoken.
         first = np.r_[True, self.word[1:] != self.word[:-1]]
         if base.kind == "bytes":
             part = np.concatenate(parts)
@@ -124,7 +127,7 @@ class _BaseTokens:
         self.row = np.cumsum(first) - 1
 
     def text(self, number: Mapping[int, int], cut: SegmentedCounts, size: int) -> BaseText:
-        """TokenRows with Hangul, and what all others amount to."""
+        """The pretokens with Hangul as `TokenRows`, and the number of all other tokens."""
         base, ids = self.base, self.ids
         tokens = base.tokens
         is_byte = np.array([len(token) == 6 and token.startswith("<0x") for token in tokens])
@@ -139,7 +142,7 @@ class _BaseTokens:
         begin = np.r_[0, np.cumsum(of_word)]
         taken = np.bincount(self.word, length[ids], len(of_word)).astype(np.int64)
         whole = taken == of_word
-        # Where each token begins in `data`; of words that do not come out whole nothing is asked.
+        # Where each token begins in `data`; words that the tokens do not cover exactly are left out.
         before = np.cumsum(length[ids]) - length[ids]
         heads = np.flatnonzero(np.r_[True, self.word[1:] != self.word[:-1]])
         shift = np.zeros(len(of_word), np.int64)
@@ -152,15 +155,14 @@ class _BaseTokens:
         rows_of = np.bincount(self.row, (hangul[ids] & whole[self.word] & marked[self.word]).astype(float)) > 0
         inside = rows_of[self.row]
         border, trust, cuts = self._borders(data, at, number, cut, begin)
-        w, h = self.weight[self.word], self.held[self.word]
-        tells = self.held if self.held.sum() else self.weight
+        measured = self.held if self.held.sum() else self.weight
         pretokens = np.bincount(
             self.word[np.flatnonzero(np.r_[True, self.row[1:] != self.row[:-1]])], minlength=len(of_word)
         )
         all_words = np.array([bool(word.strip()) for word in self.shown])
         start = np.r_[True, self.row[1:] != self.row[:-1]]
         between = (border > 0) & ~start & inside
-        # Borders before the first token of a pre-token stay whatever is joined: the pattern has cut there.
+        # Boundaries before the first token of a pretoken stay after any merge: the pattern cuts there.
         fixed = (border > 0) & ~(between) & np.r_[False, self.word[1:] == self.word[:-1]] & whole[self.word]
         open_ = between | fixed
         symbol, char, n_tokens, kept_tokens = self._symbols(inside, is_byte)
@@ -168,25 +170,28 @@ class _BaseTokens:
             symbol=symbol,
             char=char,
             start=np.r_[np.flatnonzero(start[inside][kept_tokens]), len(symbol)].astype(np.int64),
-            weight=w[inside & start],
-            held=h[inside & start],
+            weight=self.weight[self.word][inside & start],
+            held=self.held[self.word][inside & start],
             size=n_tokens,
             border=border[inside][kept_tokens],
             trust=trust[inside][kept_tokens],
         )
+
+        def totals(weight: NDArray[np.int64]) -> Totals:
+            running = weight[self.word]
+            return Totals(
+                rest=int(running[~inside].sum()),
+                words=int(weight[all_words].sum()),
+                cuts=int((cuts * weight).sum()),
+                borders=int(running[open_].sum()),
+                kept=int(running[open_ & (border == 2)].sum()),
+            )
+
         return BaseText(
             rows=rows,
-            rest=int(w[~inside].sum()),
-            held_rest=int(h[~inside].sum()),
-            words=int(self.weight[all_words].sum()),
-            held_words=int(self.held[all_words].sum()),
-            cuts=int((cuts * self.weight).sum()),
-            held_cuts=int((cuts * self.held).sum()),
-            borders=int(w[open_].sum()),
-            held_borders=int(h[open_].sum()),
-            kept=int(w[open_ & (border == 2)].sum()),
-            held_kept=int(h[open_ & (border == 2)].sum()),
-            floor=int((pretokens * tells).sum()),
+            train=totals(self.weight),
+            held=totals(self.held),
+            floor=int((pretokens * measured).sum()),
             size=size,
             left_out=int(self.weight[~whole & marked].sum()),
         )
@@ -199,7 +204,7 @@ class _BaseTokens:
         cut: SegmentedCounts,
         begin: NDArray[np.int64],
     ) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64]]:
-        """What stands before each token, the trust in it, and the borders of morphemes in each word."""
+        """The kind of boundary before each token, the trust in it, and the number of morpheme boundaries in each word."""
         codes = np.frombuffer(data.decode().encode("utf-32-le"), np.uint32)
         flat = np.frombuffer(data, np.uint8)
         chars = np.flatnonzero((flat & 0xC0) != 0x80)  # where each character begins
@@ -208,7 +213,7 @@ class _BaseTokens:
         kind = np.zeros(len(data), np.int8)
         kind[chars[between]] = 1
         trust = np.zeros(len(data))
-        # (학교, ")를", 다.: a mark is a token of its own to those who cut by hand.
+        # (학교, ")를", 다.: gold segmentations cut off punctuation.
         mark = ~syllable & (codes != ord(" "))
         trust[chars[np.r_[False, (syllable[1:] & mark[:-1]) | (mark[1:] & syllable[:-1])]]] = TRUST["punctuation"]
         index = np.zeros(len(begin) - 1, np.int64)
@@ -217,7 +222,7 @@ class _BaseTokens:
         cuts = np.zeros(len(begin) - 1, np.int64)
         words = np.array(list(number), np.int64)
         which = np.array(list(number.values()), np.int64)
-        # Of the words as they were counted; where the base puts a space itself they may have had none.
+        # The space that the base adds is not in a counted word without one.
         lead = np.array([len(self.shown[i]) - len(cut.words[k]) for i, k in number.items()], np.int64)
         n = cut.start[which + 1] - cut.start[which]
         place = np.repeat(first_char[words] + lead, n)
@@ -233,7 +238,7 @@ class _BaseTokens:
     def _symbols(
         self, inside: NDArray[np.bool_], is_byte: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int32], NDArray[np.bool_]]:
-        """Ids of the base, where bytes of one character become that character."""
+        """Ids of the base; the byte tokens of one character become one symbol."""
         ids = self.ids[inside]
         symbol = ids.astype(np.int32)
         unmergeable = np.array([not string for string in self.base.strings])

@@ -1,8 +1,8 @@
-"""The tokenizer that is extended: what it is made of, whichever library wrote it.
+"""The base: the tokenizer that is extended, of any library.
 
-tokenizer.json, SentencePiece models, tiktoken ranks and tekken files are read by `koktok.foreign`; here
-each is a kind (bytes, characters with byte fallback, or Unigram), strings by id, an order in which pieces are made, and the
-ids that are taken or kept free. What the laws of an extension cannot hold for is refused, with the reason.
+`koktok.foreign` reads tokenizer.json, SentencePiece models, tiktoken ranks and tekken files; a base has a kind (bytes, characters
+with byte fallback, or Unigram), strings by id, the order of merges, and the used and reserved ids. Tokenizers for which the laws
+of an extension cannot hold are refused.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 Kind = Literal["bytes", "chars", "unigram"]
 
 SPACE = "▁"
-"""How SentencePiece spells a space."""
+"""A space in SentencePiece."""
 
 HANGUL_BYTES = re.compile(
     rb"[\xEB\xEC]|\xEA[\xB0-\xBF]|\xED[\x80-\x9E]|\xE3(?:\x85[\x80-\xBF]|\x84[\xB1-\xBF]|\x86[\x80-\x8E])"
 )
 """Byte sequences that only Hangul has in UTF-8: syllables (U+AC00 to U+D7A3) are EA B0 80 to ED 9E A3, and EB and EC begin
-nothing else, nor do EA with B0 to BF and ED with 80 to 9E behind it; compatibility letters (U+3131 to U+318E) are E3 84 B1 to
+nothing else, nor do EA with B0 to BF and ED with 80 to 9E after it; compatibility letters (U+3131 to U+318E) are E3 84 B1 to
 E3 86 8E. A byte that begins a character never continues one, so no text without Hangul holds any of these."""
 
 HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]+")
@@ -52,12 +52,12 @@ _OWN = (
     "special_tokens_map.json",
     "generation_config.json",
 )
-"""Files of a base that koktok wrote."""
+"""Files of a base that koktok trained."""
 
 _FREE = re.compile(
     r"<?\|?\[?(?:reserved|unused|extra|special|dummy)(?:_?(?:special)?_?(?:token|id))?[_-]?\d+\|?\]?>?", re.I
 )
-"""Names under which bases keep ids free: <|reserved_special_token_7|>, <unused7>, [unused7], <SPECIAL_7>, <|reserved_200013|>."""
+"""Names of reserved ids: <|reserved_special_token_7|>, <unused7>, [unused7], <SPECIAL_7>, <|reserved_200013|>."""
 
 
 def holds_hangul(piece: bytes) -> bool:
@@ -73,7 +73,7 @@ def holds_hangul(piece: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Base:
-    """A tokenizer that can be extended: its tokenizer.json, read once, and the files beside it."""
+    """A tokenizer that can be extended: the content of its tokenizer.json, and the files beside it."""
 
     name: str
     kind: Kind
@@ -91,36 +91,36 @@ class Base:
 
     @cached_property
     def runner(self) -> Any:
-        """The definition in the library `tokenizers`; what spells a special token is text."""
+        """The definition in the library `tokenizers`; text that spells a special token stays text."""
         return self.loaded or runner_of(self.definition)
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """Id of each piece of the model."""
+        """Piece of the model to id."""
         rows = self.model["vocab"]
         return {row[0]: i for i, row in enumerate(rows)} if isinstance(rows, list) else dict(rows)
 
     @cached_property
     def added(self) -> dict[int, str]:
-        """Added tokens, those that only tokenizer_config.json knows among them."""
+        """Added tokens by id, also those that only tokenizer_config.json has."""
         listed = {int(row["id"]): str(row["content"]) for row in self.definition.get("added_tokens") or ()}
         decoder = self.config.get("added_tokens_decoder") or {}
         return {**{int(i): str(row["content"]) for i, row in decoder.items()}, **listed}
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """tokenizer_config.json, where one came."""
+        """The content of tokenizer_config.json, if there is one."""
         config = json.loads(self.files.get("tokenizer_config.json", b"{}"))
         return config if isinstance(config, dict) else {}
 
     @cached_property
     def size(self) -> int:
-        """The first id behind all that are taken."""
+        """The first id after all used ones."""
         return max([*self.ids.values(), *self.added]) + 1
 
     @cached_property
     def tokens(self) -> list[str]:
-        """The string of every id, '' where there is none."""
+        """The string of every id; '' for an unused one."""
         tokens = [""] * self.size
         for token, i in (*self.ids.items(), *((token, i) for i, token in self.added.items())):
             tokens[i] = token
@@ -128,7 +128,7 @@ class Base:
 
     @cached_property
     def strings(self) -> list[bytes]:
-        """What each id writes, spaces as the model spells them; b"" for special tokens, bytes of fallback and holes."""
+        """The bytes of each id, spaces as in the model; b"" for special tokens, byte fallback and unused ids."""
         strings = [b""] * self.size
         hidden = set(self.added.values()) | (set() if self.kind == "bytes" else set(BYTE_PIECES))
         for token, i in self.ids.items():
@@ -148,26 +148,26 @@ class Base:
 
     @cached_property
     def space(self) -> bytes:
-        """How a space at the head of a piece is written: koktok's own vocabularies have real ones, SentencePiece's ▁."""
-        named = SPACE in str([self.definition.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")])
-        return SPACE.encode() if self.kind != "bytes" and named else b" "
+        """A space in pieces: koktok's own vocabularies have real ones, those of SentencePiece ▁."""
+        escaped = SPACE in str([self.definition.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")])
+        return SPACE.encode() if self.kind != "bytes" and escaped else b" "
 
     @cached_property
     def merges(self) -> list[tuple[str, str]]:
-        """The model's merges in their order; none of a Unigram."""
+        """The model's merges in their order; none for a Unigram."""
         rows = self.model.get("merges") or ()
         return [tuple(row.split(" ", 1)) if isinstance(row, str) else (row[0], row[1]) for row in rows]  # type: ignore[misc]
 
     @cached_property
     def order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rank by id (-1 where nothing is joined to it), and pairs of ids that join to Hangul, as `left << 32 | right`."""
+        """Rank by id (-1 if no merge makes it), and pairs of ids that merge to Hangul, as `left << 32 | right`."""
         ranks, pairs = np.full(self.size, -1, np.int64), []
         ids, strings = self.ids, self.strings
         for rank, (left, right) in enumerate(self.merges):
             i = ids.get(left + right)
             if i is None or left not in ids or right not in ids:
                 raise ArtifactError(
-                    f"`{self.name}` has the merge {left!r} {right!r}, and not all three pieces", hint="fetch it again"
+                    f"`{self.name}` has the merge {left!r} {right!r} without all three pieces", hint="fetch it again"
                 )
             if ranks[i] < 0:
                 ranks[i] = rank
@@ -177,19 +177,19 @@ class Base:
 
     @cached_property
     def prefixes(self) -> bool:
-        """Whether the base puts a space before a text itself."""
-        found = self.runner.encode("가", add_special_tokens=False)
-        return b"".join(self.strings[i] for i in found.ids[:1]).startswith(self.space)
+        """Whether the base adds a space before a text."""
+        ids = self.runner.encode("가", add_special_tokens=False).ids
+        return b"".join(self.strings[i] for i in ids[:1]).startswith(self.space)
 
     @cached_property
     def unknown(self) -> int:
         """The id of the unknown token, or -1."""
-        found = self.model.get("unk_id", self.ids.get(str(self.model.get("unk_token"))))
-        return -1 if found is None else int(found)
+        i = self.model.get("unk_id", self.ids.get(str(self.model.get("unk_token"))))
+        return -1 if i is None else int(i)
 
     @cached_property
     def with_byte_fallback(self) -> Base:
-        """The base, with bytes to fall back on where it has none: then every character of a text is told."""
+        """The base with byte fallback, so that no character of a text is lost."""
         if self.kind != "unigram" or self.model.get("byte_fallback"):
             return self
         lowest = min(row[1] for row in self.model["vocab"])
@@ -199,16 +199,16 @@ class Base:
 
     @cached_property
     def free(self) -> list[int]:
-        """Ids that the base keeps free, ascending."""
+        """Reserved ids, ascending."""
         return sorted(i for i, token in enumerate(self.tokens) if token and _FREE.fullmatch(token))
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line, by the library `tokenizers`, without special tokens."""
-        return [list(found.ids) for found in self.runner.encode_batch_fast(list(lines), add_special_tokens=False)]
+        return [list(row.ids) for row in self.runner.encode_batch_fast(list(lines), add_special_tokens=False)]
 
 
 def runner_of(definition: Mapping[str, Any]) -> Any:
-    """A tokenizer.json in the library `tokenizers`, every special token read as text."""
+    """A tokenizer.json in the library `tokenizers`, which reads special tokens as text."""
     tokenizers = tokenizers_library()
     try:
         loaded = tokenizers.Tokenizer.from_str(json.dumps(definition, ensure_ascii=False))
@@ -221,7 +221,7 @@ def runner_of(definition: Mapping[str, Any]) -> Any:
 
 
 def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[str, int] | None = None) -> Base:
-    """Open the tokenizer that is to be extended, and refuse what cannot be."""
+    """Open a tokenizer to extend, or refuse it."""
     tokenizer = load(reference, pattern=pattern, specials=specials)
     if isinstance(tokenizer, LibraryTokenizer):
         base = base_of_library(reference, tokenizer)
@@ -229,14 +229,14 @@ def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[s
         places = (folder_of(Path(reference)) / name for name in _OWN)
         files = {file.name: file.read_bytes() for file in places if file.is_file()}
         if "tokenizer.json" not in files:
-            raise ArtifactError(f"`{reference}` has no tokenizer.json, and only what has one can be extended")
+            raise ArtifactError(f"expected a base with a tokenizer.json, got none in `{reference}`")
         base = base_of(reference, files)
     _check(base)
     return base
 
 
 def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
-    """The base that another library's tokenizer is, as a tokenizer.json."""
+    """The base of another library's tokenizer, as a tokenizer.json."""
     definition = hf_definition(tokenizer)
     files = {name: data.encode() if isinstance(data, str) else data for name, data in tokenizer.files().items()}
     files.setdefault("tokenizer_config.json", hf_config(tokenizer).encode())
@@ -245,13 +245,13 @@ def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
 
 
 def base_of(name: str, files: Mapping[str, bytes], definition: dict[str, Any] | None = None) -> Base:
-    """A base of the files of a Hugging Face folder; nothing is refused but the kind."""
+    """The base of the files of a Hugging Face folder, without checks except of its kind."""
     definition = json.loads(files["tokenizer.json"]) if definition is None else definition
     return Base(name, _kind(name, definition), definition, files)
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:
-    """A node of a tokenizer.json and all that it is made of."""
+    """A node of a tokenizer.json and all nodes inside it."""
     if not isinstance(node, dict):
         return []
     inside = [*node.get("normalizers", ()), *node.get("pretokenizers", ()), *node.get("decoders", ())]
@@ -260,25 +260,23 @@ def _nodes(node: Any) -> list[dict[str, Any]]:
 
 def _kind(name: str, definition: Mapping[str, Any]) -> Kind:
     model = definition["model"]
-    kind = model.get("type", "BPE" if "merges" in model else "WordPiece")  # older files do not say it
+    kind = model.get("type", "BPE" if "merges" in model else "WordPiece")  # older files have no type
     if kind == "Unigram":
         return "unigram"
     if kind != "BPE":
         raise ArtifactError(
-            f"`{name}` is a {kind} model; byte-level BPE, BPE with byte fallback and Unigram can be extended",
+            f"`{name}` is a {kind} model; expected byte-level BPE, BPE with byte fallback or Unigram",
             hint="koktok train --model wordpiece makes a new vocabulary",
         )
     if model.get("dropout") or model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"):
-        raise ArtifactError(
-            f"`{name}` drops merges by chance, or marks the inside of words: no extension can be proven of it"
-        )
+        raise ArtifactError(f"`{name}` has dropout, or marks the inside of words: no extension of it can be proven")
     level = {node.get("type") for node in _nodes(definition.get("pre_tokenizer"))}
     level |= {node.get("type") for node in _nodes(definition.get("normalizer"))}
     if "ByteLevel" in level:
         return "bytes"
     if not model.get("byte_fallback"):
         raise ArtifactError(
-            f"`{name}` is BPE without bytes to fall back on: characters without a piece are lost, before an extension and after it",
+            f"`{name}` is BPE without byte fallback: characters without a piece are lost, with an extension, too",
             hint="a base with byte fallback, or koktok train",
         )
     return "chars"
@@ -288,25 +286,22 @@ _TRIED = "대한민국의 학교에서는 책을 읽습니다"
 
 
 def _check(base: Base) -> None:
-    """Refuse what no extension helps, and note what the user should know."""
+    """Refuse a base that no extension can improve, and add notes for the user."""
     steps = {str(node.get("type")) for node in _nodes(base.definition.get("normalizer"))}
     normalizer = base.runner.normalizer
     normal = normalizer.normalize_str(_TRIED) if normalizer else _TRIED
     if not HANGUL.search(normal):
         raise ArtifactError(
-            f"the normalizer of `{base.name}` ({', '.join(sorted(steps))}) takes syllables apart, so that no piece of syllables "
-            "can ever match",
-            hint="a base that composes (NFC), or leaves text as it is",
+            f"the normalizer of `{base.name}` ({', '.join(sorted(steps))}) splits syllables, so no piece of syllables can match",
+            hint="a base that composes (NFC), or does not normalize",
         )
     changed = normalizer.normalize_str("Ａ가 ABC ①") if normalizer else "Ａ가 ABC ①"
     if "A" not in changed and "a" in changed:
-        base.notes.append("the base lower-cases text before it cuts it; the extension learns from lower-cased text")
+        base.notes.append("the base lower-cases text; the extension is trained on lower-cased text")
     elif "①" not in changed:
-        base.notes.append(
-            "the base folds compatibility characters (NFKC) before it cuts text: Hangul in half width or circles too"
-        )
+        base.notes.append("the base folds compatibility characters (NFKC), also Hangul in half width or circles")
     if len(base.runner.encode(_TRIED, add_special_tokens=False).ids) == 0:
-        raise ArtifactError(f"`{base.name}` makes no tokens of Korean text at all")
+        raise ArtifactError(f"`{base.name}` gives no tokens for Korean text")
     words = (
         base.runner.pre_tokenizer.pre_tokenize_str(normal)
         if base.runner.pre_tokenizer
@@ -314,10 +309,10 @@ def _check(base: Base) -> None:
     )
     if all(sum(map(len, HANGUL.findall(normal[a:b]))) < 2 for _, (a, b) in words):
         raise ArtifactError(
-            f"the pattern of `{base.name}` cuts between any two syllables, so that no piece can hold two",
-            hint="the pattern is the floor of every extension; another base is needed",
+            f"the pattern of `{base.name}` cuts between any two syllables, so no piece can hold two",
+            hint="no extension can change the pattern; use another base",
         )
     if base.kind == "unigram" and not base.model.get("byte_fallback"):
         base.notes.append(
-            "the base has no bytes to fall back on: characters that neither it nor the extension has stay unknown"
+            "the base has no byte fallback: characters that neither it nor the extension has stay unknown"
         )

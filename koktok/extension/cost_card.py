@@ -1,8 +1,4 @@
-"""What an extension costs and brings: the README.md of its folder.
-
-Fewer tokens are one figure of several; parameters, FLOPs a token, how often a new row is
-trained, and what the pattern never lets go below stand beside it.
-"""
+"""README.md of an extension: its benefit (fewer tokens) and its costs (parameters, FLOPs, the training of new rows)."""
 
 from __future__ import annotations
 
@@ -14,19 +10,19 @@ from koktok.extension.extension_files import Extension
 from koktok.extension.learn import SizePoint
 
 LEAST_EXPOSURE: Final = 1000
-"""Times in a GB that the median new piece should stand: below, most new rows hardly move in a short continued training."""
+"""Occurrences of the median new piece in a GB of text; with fewer, most new rows hardly change in a short continued training."""
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """The model that a base belongs to."""
+    """The model of a base."""
 
     width: int
     tied: bool
     parameters: int
 
     def added(self, pieces: int) -> int:
-        """Parameters that so many new rows are.
+        """Number of parameters of so many new rows.
 
         Examples
         --------
@@ -36,7 +32,7 @@ class CostModel:
         return pieces * self.width * (1 if self.tied else 2)
 
     def flops(self, pieces: int) -> float:
-        """How many times as many FLOPs a token takes: 2 for each parameter, and the output has `width` more for each row.
+        """The factor of FLOPs for a token: 2 for each parameter, and `width` more parameters of the output for each row.
 
         Examples
         --------
@@ -80,50 +76,50 @@ def card(
     lines = [
         f"# {base.name.rstrip('/').rsplit('/', 1)[-1]}, with {n:,} Korean pieces",
         "",
-        "Written by `koktok extend`. Old ids and special tokens are as they were; a text without Hangul has the ids it had.",
+        "Written by `koktok extend`. Old ids and special tokens are unchanged; a text without Hangul has the same ids.",
         f"`koktok verify FOLDER TEXT` proves it. New ids: {extension.ids[0]:,} to {extension.ids[-1]:,}, "
         + (
-            f"in slots that the base kept free; the size stays {extension.size:,}."
+            f"reserved ids of the base; the size stays {extension.size:,}."
             if extension.filled
-            else f"behind the base's; the size is {extension.size:,}."
+            else f"after those of the base; the size is {extension.size:,}."
         ),
         "",
-        "## What it brings",
+        "## Benefit",
         "",
-        f"On {'held-out lines of the' if held else 'the'} text it was learnt from; precision, kept (recall) and F1 are of token borders "
-        "between two syllables against Kiwi's borders of morphemes.",
+        f"On {'held-out lines of the' if held else 'the'} training text; precision, kept (recall) and F1 are those of token "
+        "boundaries between two syllables against Kiwi's morpheme boundaries.",
         "",
         f"| {' | '.join(COLUMNS)} |",
         f"|{'---|' * len(COLUMNS)}",
         *(f"| {' | '.join(row)} |" for row in frontier_rows(points)),
         "",
-        f"The base's pattern alone cuts this text into {last.floor:.3f} tokens per eojeol: no extension goes below that.",
+        f"The base's pattern alone splits this text into {last.floor:.3f} tokens per eojeol, the minimum for any extension.",
         "",
-        "## What it costs",
+        "## Costs",
         "",
     ]
     if model is not None:
         added = model.added(n)
         lines += [
-            f"- Parameters: {added:,} more ({added / model.parameters:.2%}): {1 if model.tied else 2} × {model.width:,} a piece.",
-            f"- FLOPs a token: × {model.flops(n):.4f}; tokens: × {share:.4f}; their product: × {model.flops(n) * share:.4f}.",
+            f"- Parameters: {added:,} more ({added / model.parameters:.2%}): {1 if model.tied else 2} × {model.width:,} for each piece.",
+            f"- FLOPs for a token: × {model.flops(n):.4f}; tokens: × {share:.4f}; their product: × {model.flops(n) * share:.4f}.",
         ]
     else:
         lines += [
-            f"- Parameters: {n:,} × width more where input and output are tied, twice that where they are not.",
-            f"- FLOPs a token: × (1 + {n:,} × width / parameters); tokens: × {share:.4f}.",
+            f"- Parameters: {n:,} × width more if input and output are tied, else twice as many.",
+            f"- FLOPs for a token: × (1 + {n:,} × width / parameters); tokens: × {share:.4f}.",
         ]
-    lines.append(f"- Exposure: the median new piece stands {last.exposure:,.0f} times in a GB of such text.")
+    lines.append(f"- Exposure: the median new piece occurs {last.exposure:,.0f} times in a GB of such text.")
     if last.exposure < LEAST_EXPOSURE:
         lines.append(
-            f"  **That is under {LEAST_EXPOSURE:,}: most new rows will hardly be trained. Fewer pieces, or more text.**"
+            f"  **That is below {LEAST_EXPOSURE:,}: most new rows will hardly be trained. Use fewer pieces, or more text.**"
         )
     lines += [
         "",
         "**Fewer tokens alone do not make a better model.** KoTokenLab replaced 30,000 ids of Qwen2.5-0.5B: 30 % fewer Korean tokens,",
-        "and 38 % more bits per byte after a short continued training. New rows begin as sums of old ones (init.npz) and have to be",
-        "trained: first the new rows alone, then all parameters, on text with as much of the old languages as you want kept; compare",
-        "bits per byte, never loss per token, with the model before, trained on as many bytes.",
+        "and 38 % more bits per byte after a short continued training. New rows are initialized with sums of old ones (init.npz) and",
+        "have to be trained: first the new rows alone, then all parameters, on text that includes the old languages; compare bits per",
+        "byte, never loss per token, with the old model trained on as many bytes.",
     ]
     if notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in notes)]

@@ -1,8 +1,8 @@
-"""Rows for the new ids, in the model's own matrices, without a deep-learning library.
+"""Rows for the new ids in the model's matrices, without a deep-learning library.
 
-Rows as sparse weights over old rows. A new piece is made of old ids, so its embedding is a weighted sum of
-theirs; which one is a method with a source (`METHODS`). `apply_extension` streams a model's safetensors shards through: what
-does not change is copied, the matrices of embeddings get rows, and no more of a shard than a block of rows is in memory.
+The embedding of a new piece is a weighted sum of the rows of the old ids of its text, by one of the published `METHODS`.
+`apply_extension` streams the safetensors shards of a model: the embedding matrices get new rows, all other tensors are copied,
+and only a block of rows is in memory at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ METHODS: Final[Mapping[Method, str]] = {
     "weighted": "input: the mean, with the median norm of the base's Hangul rows where input and output are apart; output: the mean "
     "weighted by characters (Joshi et al. 2026, arXiv:2608.03494)",
 }
-"""How the rows of a new piece are made of those of the old ids that it replaces."""
+"""Initializations of the rows of a new piece from those of the old ids that it replaces."""
 
 MODEL: Final = Product("model.sha256", "model", frozenset({"config.json"}))
 """The folder of a model with an extension applied."""
@@ -57,7 +57,7 @@ _REPLACED: Final = {
     *("added_tokens.json", "vocab.json", "merges.txt", "model.safetensors.index.json"),
     *(MODEL.manifest, FOLDER.manifest),
 }
-"""Files of a model that the extension's take the place of."""
+"""Files of a model that those of the extension replace."""
 
 _CHUNK: Final = 1 << 24
 _ROWS: Final = 1024
@@ -76,7 +76,7 @@ _TIED: Final = (
     "cohere",
     "cohere2",
 )
-"""Types of models whose configuration ties input and output where it does not say so."""
+"""Types of models that tie input and output by default."""
 
 
 class Weights(NamedTuple):
@@ -93,12 +93,12 @@ class Weights(NamedTuple):
         weight = self.weight[part]
         heads = (self.start[first:last] - self.start[first]).astype(np.int64)
         shaped = weight if gathered.ndim == 1 else weight[:, None]
-        found: NDArray[np.float64] = np.add.reduceat(gathered * shaped, heads, axis=0)
-        return found
+        summed: NDArray[np.float64] = np.add.reduceat(gathered * shaped, heads, axis=0)
+        return summed
 
 
 def weights_of(record: ExtensionRecord, method: Method) -> tuple[Weights, Weights]:
-    """Rows of the input and of the output matrix, by id as extension.json has them.
+    """Rows of the input and of the output matrix, in the order of extension.json.
 
     Examples
     --------
@@ -124,9 +124,9 @@ def _weights(ids: Sequence[Sequence[int]], weights: Sequence[Sequence[float]]) -
 
 
 def npz(record: ExtensionRecord, method: Method) -> bytes:
-    """init.npz: `ids`, and of input and output `start`, `rows` and `weight`, for those who write rows themselves."""
+    """init.npz: `ids`, and for input and output `start`, `rows` and `weight`, to initialize rows with other software."""
     rows = dict(zip(("input", "output"), weights_of(record, method), strict=True))
-    arrays = {f"{side}_{name}": array for side, found in rows.items() for name, array in found._asdict().items()}
+    arrays = {f"{side}_{name}": array for side, weights in rows.items() for name, array in weights._asdict().items()}
     out = BytesIO()
     np.savez(out, ids=np.array([piece.id for piece in record.pieces], np.int64), method=np.array(method), **arrays)
     return out.getvalue()
@@ -191,8 +191,8 @@ def _shards(model: Path) -> tuple[list[_Shard], dict[str, Any] | None]:
         if odd := [name for name in names if not is_plain(name)]:
             raise ArtifactError(f"`{index_file}`: expected names of files beside it, got {odd[0]!r}", hint=hint)
         shards = [_open(model / name) for name in names]
-        there = {t.name for shard in shards for t in shard.tensors}
-        if lost := sorted(set(index.weight_map) - there):
+        present = {t.name for shard in shards for t in shard.tensors}
+        if lost := sorted(set(index.weight_map) - present):
             raise ArtifactError(f"no shard of `{model}` has `{lost[0]}`, which its index names", hint=hint)
         return shards, index.model_dump()
     if single.exists():
@@ -213,7 +213,7 @@ def apply_extension(
     force: bool = True,
     on_progress: OnProgress = lambda _stage, _done, _total: None,
 ) -> list[str]:
-    """Write a model that has rows for the new ids; returns what was done, in sentences."""
+    """Write a model with rows for the new ids; returns notes in sentences."""
     ExtendOptions(init=method, pad_to=pad_to)  # refuses others
     source, place = Path(model), Path(extension)
     table = read_pruned(extension)[1] if is_pruned(extension) else None
@@ -294,7 +294,7 @@ def _with_size(config: dict[str, Any], rows: int) -> dict[str, Any]:
 
 
 def _moved(node: Any, table: NDArray[np.int64], *, ids: bool = False) -> Any:
-    """A configuration with its ids of tokens moved: what is called ..._token_id, ..._token_index, ..._tokens and so on."""
+    """A configuration with new ids in the values of ..._token_id, ..._token_index, suppress_tokens and so on."""
     if isinstance(node, dict):
         return {name: _moved(value, table, ids=name.endswith(_OF_TOKENS)) for name, value in node.items()}
     if isinstance(node, list):
@@ -305,7 +305,7 @@ def _moved(node: Any, table: NDArray[np.int64], *, ids: bool = False) -> Any:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What happens to which tensor."""
+    """The changes of the tensors."""
 
     rows: int
     old_rows: int
@@ -323,24 +323,24 @@ class _Plan:
 
 
 def _matrices(shards: Sequence[_Shard], base_size: int, model: Path) -> tuple[list[_Tensor], list[_Tensor]]:
-    """Input and output (with its bias), all with as many rows as the vocabulary needs."""
+    """The matrices of input and output (with its bias), which must have the same number of rows."""
     tensors = [t for shard in shards for t in shard.tensors]
     of_input = [t for t in tensors if t.name.endswith(_INPUT) and len(t.shape) == 2]
     of_output = [t for t in tensors if t.name.endswith(_OUTPUT)]
     if not of_input:
         raise ArtifactError(
-            f"no tensor of `{model}` is called as embeddings are: {', '.join(_INPUT)}",
-            hint="koktok reads init.npz for you to apply",
+            f"no tensor of `{model}` has a name of embeddings: {', '.join(_INPUT)}",
+            hint="init.npz of the extension has the rows to apply with other software",
         )
     old_rows = of_input[0].shape[0]
     for t in (*of_input, *of_output):
         if t.shape[0] != old_rows:
             raise ArtifactError(
-                f"`{t.name}` has {t.shape[0]:,} rows and `{of_input[0].name}` {old_rows:,}; one number was wanted"
+                f"expected {old_rows:,} rows of `{t.name}`, as of `{of_input[0].name}`, got {t.shape[0]:,}"
             )
         if t.dtype not in ("F32", "F16", "BF16"):
             raise ArtifactError(
-                f"`{t.name}` is {t.dtype}; F32, F16 or BF16 was wanted",
+                f"expected F32, F16 or BF16 as type of `{t.name}`, got {t.dtype}",
                 hint="apply to the model before it is quantized",
             )
     if old_rows < base_size:
@@ -350,12 +350,12 @@ def _matrices(shards: Sequence[_Shard], base_size: int, model: Path) -> tuple[li
         )
     known = {t.name for t in (*of_input, *of_output)}
     if odd := [t.name for t in tensors if t.name not in known and "embed" in t.name and t.shape[:1] == (old_rows,)]:
-        raise ArtifactError(f"`{odd[0]}` has a row for each id, too, and koktok does not know what it is")
+        raise ArtifactError(f"`{odd[0]}` has a row for each id, and is no known matrix")
     return of_input, of_output
 
 
 def _gathered(table: NDArray[np.int64], shards: Sequence[_Shard], pad_to: int, model: Path) -> _Plan:
-    """Rows of the ids that are left, in their new order; rows without a token go with those that were pruned."""
+    """Rows of the remaining ids in their new order; rows without a token are removed, too."""
     matrices = [t for some in _matrices(shards, len(table), model) for t in some]
     kept = np.flatnonzero(table >= 0)
     rows, old_rows = -(-len(kept) // pad_to) * pad_to, matrices[0].shape[0]
@@ -377,14 +377,14 @@ def _plan(
     tied = config.get("model_type") in _TIED if tied is None else bool(tied)
     apart = bool(of_output) and not tied
     if not apart and not tied and not of_output:
-        tied = True  # there is nothing else to make logits with
+        tied = True  # no other matrix can make logits
     rows = old_rows if size <= old_rows else -(-size // pad_to) * pad_to
     weights = {t.name: inputs for t in of_input} | {t.name: outputs if apart else inputs for t in of_output}
     calibrated = frozenset(t.name for t in of_input) if method == "weighted" and apart else frozenset()
     notes = [f"init {method}: {METHODS[method]}", f"rows: {old_rows:,} before, {rows:,} now"]
     if record.mode == "append" and old_rows > base_size:
         notes.append(
-            f"the matrices had {old_rows - base_size:,} rows without a token; new ids begin in them, and have rows of their own"
+            f"the matrices had {old_rows - base_size:,} rows without a token; new ids begin there, with their own rows"
         )
     if rows > size:
         notes.append(f"{rows - max(size, old_rows):,} new rows without a token, the mean of all old rows")
@@ -432,17 +432,17 @@ def _rows(shard: _Shard, t: _Tensor, plan: _Plan) -> Iterator[NDArray[Any]]:
     for first in range(0, plan.rows, _ROWS):
         last = min(first + _ROWS, plan.rows)
         block = np.empty((last - first, *t.shape[1:]), _STORED[t.dtype])
-        kept = max(0, min(last, old) - first)
-        block[:kept] = raw[first : first + kept] if plan.kept is None else raw[plan.kept[first : first + kept]]
-        if kept < last - first:
-            block[kept:] = _stored(np.broadcast_to(mean, block[kept:].shape), t.dtype)  # type: ignore[arg-type]
+        n_old = max(0, min(last, old) - first)
+        block[:n_old] = raw[first : first + n_old] if plan.kept is None else raw[plan.kept[first : first + n_old]]
+        if n_old < last - first:
+            block[n_old:] = _stored(np.broadcast_to(mean, block[n_old:].shape), t.dtype)  # type: ignore[arg-type]
         low, high = np.searchsorted(ids, [first, last]).tolist()
         if low < high:
-            made = weights.of(matrix, low, high)
+            new = weights.of(matrix, low, high)
             if norm is not None:
-                lengths = np.linalg.norm(made, axis=1, keepdims=True)
-                made = made * (norm / np.where(lengths > 0, lengths, 1.0))
-            block[ids[low:high] - first] = _stored(made, t.dtype)
+                lengths = np.linalg.norm(new, axis=1, keepdims=True)
+                new = new * (norm / np.where(lengths > 0, lengths, 1.0))
+            block[ids[low:high] - first] = _stored(new, t.dtype)
         yield block
 
 
@@ -456,18 +456,18 @@ class _Read:
         self.raw, self.dtype = raw, dtype
 
     def __getitem__(self, rows: Any) -> Any:
-        found = self.raw[rows]
-        return (found.astype("<u4") << 16).view("<f4") if self.dtype == "BF16" else found
+        part = self.raw[rows]
+        return (part.astype("<u4") << 16).view("<f4") if self.dtype == "BF16" else part
 
 
 def _stored(rows: NDArray[np.float64], dtype: str) -> NDArray[Any]:
-    """Floats as they are stored; bfloat16 to the nearest, ties to even."""
+    """Floats in the stored type; bfloat16 to the nearest, ties to even."""
     if dtype != "BF16":
         plain: NDArray[Any] = rows.astype(_STORED[dtype])
         return plain
     bits: NDArray[np.uint64] = np.ascontiguousarray(rows, "<f4").view("<u4").astype(np.uint64)
-    found: NDArray[Any] = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)).astype("<u2")
-    return found
+    rounded: NDArray[Any] = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)).astype("<u2")
+    return rounded
 
 
 def _blocks(matrix: _Read, rows: int) -> Iterator[NDArray[np.float64]]:
@@ -482,7 +482,7 @@ def _mean(matrix: _Read) -> NDArray[np.float64]:
 
 
 def _median_norm(matrix: _Read, plan: _Plan) -> float | None:
-    """Of the base's rows with Hangul; None where it has none."""
+    """The median norm of the base's rows with Hangul; None if there are none."""
     if not len(plan.hangul):
         return None
     norms = [
@@ -493,7 +493,7 @@ def _median_norm(matrix: _Read, plan: _Plan) -> float | None:
 
 
 def model_of(folder: str | Path) -> tuple[int, bool, int] | None:
-    """Width, whether input and output are tied, and the number of parameters of the model in a folder; None without one."""
+    """Width, whether input and output are tied, and number of parameters of the model in a folder; None without a model."""
     place = Path(folder)
     try:
         config = _config(place)

@@ -1,4 +1,4 @@
-"""A base and text in, the folder of an extension out: the one place that knows all steps."""
+"""`extend`: from a base and text to the folder of an extension."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from koktok.text.blocklist import PERSONAL_DEFAULT, Blocklist
 
 @dataclass(frozen=True)
 class Extended:
-    """What `extend` wrote: the figures of the base and of each size, the number of facts proven, notes, and the folder."""
+    """The result of `extend`: figures of the base and of each size, the number of proven facts, notes, and the folder."""
 
     extension: Extension
     points: tuple[SizePoint, ...]
@@ -51,7 +51,7 @@ def extend(
     on_progress: OnProgress = silent,
     **options: Any,
 ) -> Extended:
-    """Learn Korean pieces for a tokenizer, prove the extension, and write its folder.
+    """Train Korean pieces for a tokenizer, prove the laws of the extension, and write its folder.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def extend(
     policy, segmenter, user_dictionary, threads, cache
         As in `koktok.train`.
     blocklist : Blocklist, optional
-        Strings that no piece may contain; by default what looks like personal data.
+        Strings that no piece may contain; by default patterns of personal data.
     holdout : float
         Share of the lines held out for evaluation.
     force : bool
@@ -114,7 +114,7 @@ def extend(
     files[PROBE] = probe_json(new.encode).encode()
     files["init.npz"] = npz(extension.record, settings.init)
     model = model_of(base.name)
-    held = counted.held_words > 0
+    held = counted.held.words > 0
     files["README.md"] = card(
         extension, learnt.points, held=held, model=CostModel(*model) if model else None, notes=notes
     ).encode()
@@ -123,7 +123,7 @@ def extend(
 
 
 def _learnt_in(folder: Path) -> tuple[str, int]:
-    """The digest of the words that the extension in a folder was learnt from, and its number of pieces."""
+    """The digest of the training words of the extension in a folder, and its number of pieces."""
     try:
         record = read_extension(folder)
     except ArtifactError:
@@ -132,7 +132,7 @@ def _learnt_in(folder: Path) -> tuple[str, int]:
 
 
 def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:
-    """Refuse what breaks a law, and return the number of facts."""
+    """Raise an error if a law does not hold, and return the number of facts."""
     looked = 0
     for claim in proof(base, new, record):
         looked += 1
@@ -147,13 +147,13 @@ def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:
 def _notes(extension: Extension, left_out: int) -> list[str]:
     base = extension.base
     notes = {
-        "Unigram: that no text gets longer is likely, and no theorem; `koktok verify` counts it on your text": (
+        "Unigram: it is not proven that no text gets longer; `koktok verify` counts it on your text": (
             base.kind == "unigram"
         ),
-        f"{extension.holes:,} ids below {extension.size:,} have no token; llama.cpp requires them padded": extension.holes,
+        f"{extension.holes:,} ids below {extension.size:,} have no token; llama.cpp requires padding tokens": extension.holes,
         f"new ids begin after the special tokens, at {base.size:,}": (
             not extension.filled and base.added and max(base.added) + 1 == base.size
         ),
-        f"{left_out:,} running words that the base's normalizer changes were not learnt from": left_out,
+        f"{left_out:,} running words that the base's normalizer changes were left out of the training": left_out,
     }
     return [note for note, holds in notes.items() if holds]

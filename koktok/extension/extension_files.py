@@ -1,10 +1,9 @@
-"""Where the new ids go, and the files of an extended tokenizer.
+"""The ids of new pieces, and the files of an extended tokenizer.
 
-`append` puts new ids behind everything that is taken; `fill` takes slots that the base keeps free, so
-that the model's matrices keep their shape. Nothing else moves: tokenizer.json gets the new pieces and all their splits as
-merges (the Llama-3 converter writes them so, too), behind all old ones; a SentencePiece model gets scores below all old
-ones; tiktoken gets ranks, which are ids. extension.json says what is new, and what was there before, so that the base can be
-made from the folder again (`restored`) and compared with its digest.
+`append` assigns ids after all used ones; `fill` uses reserved ids of the base, so that the model's matrices keep their shape.
+tokenizer.json gets the new pieces and all their splits as merges after all old ones (as in the Llama-3 converter); a
+SentencePiece model gets scores below all old ones; tiktoken gets ranks, which are ids. extension.json lists the new pieces and
+the replaced entries, so that the base can be restored from the folder (`restored`) and compared with its digest.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
 
 EXTENSION: Final = "extension.json"
-"""The file that makes a folder an extension."""
+"""The file by which a folder is recognized as an extension."""
 
 FORMAT: Final = 1
 
@@ -47,13 +46,13 @@ class Record(BaseModel, extra="allow"):
     """A JSON file of a folder."""
 
     def to_json(self) -> bytes:
-        """The file, with what was set, in the order of the fields."""
+        """The file, with the fields that were set, in their order."""
         content = self.model_dump(exclude_unset=True)
         return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 class BaseRecord(BaseModel, extra="allow"):
-    """What extension.json says of the base."""
+    """The base in extension.json."""
 
     name: str
     kind: str = ""
@@ -64,7 +63,7 @@ class BaseRecord(BaseModel, extra="allow"):
 
 
 class PieceRecord(BaseModel, extra="allow"):
-    """What extension.json says of one new piece: what it spells, the old ids of its text, and their lengths in characters."""
+    """A new piece in extension.json: its text, the old ids of this text, and their lengths in characters."""
 
     id: NonNegativeInt
     token: str
@@ -76,7 +75,7 @@ class PieceRecord(BaseModel, extra="allow"):
 
 
 class UndoRecord(BaseModel, extra="allow"):
-    """What was there before, so that the base can be made again."""
+    """Replaced entries, to restore the base."""
 
     added_tokens: list[dict[str, Any]] = []
     vocab: dict[str, int] = {}
@@ -106,7 +105,7 @@ class ExtensionRecord(Record):
 
     @model_validator(mode="after")
     def _fits(self) -> ExtensionRecord:
-        """Ids say how large the matrices become: they must be such as `extended` gives."""
+        """The ids determine the size of the matrices, and must follow the rules of `extended`."""
         ids, before = [piece.id for piece in self.pieces], self.base.size
         if self.mode == "append" and ids != list(range(before, before + len(ids))):
             raise ValueError(f"expected new ids from {before:,} on without a gap, got others")
@@ -120,13 +119,13 @@ class ExtensionRecord(Record):
 
 
 class _Format(BaseModel):
-    """What is looked at before the rest."""
+    """The format, which is checked before the rest."""
 
     format: int
 
 
 _BONUS: Final = 2.0**-6
-"""What a new piece of a Unigram scores over the old ones that it joins, for each token that it saves."""
+"""The score of a new piece of a Unigram above the sum of the old pieces of its text, for each token that it saves."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +140,12 @@ class Extension:
 
     @property
     def size(self) -> int:
-        """The first id behind all that are taken."""
+        """The first id after all used ones."""
         return max(self.base.size, *(i + 1 for i in self.ids)) if self.ids else self.base.size
 
     @cached_property
     def record(self) -> ExtensionRecord:
-        """What extension.json says of it."""
+        """The content of extension.json."""
         base = self.base
         rows = base.definition.get("added_tokens") or []
         inside = {row["content"] for row in rows}
@@ -182,17 +181,17 @@ class Extension:
 
     @property
     def holes(self) -> int:
-        """Ids below `size` that nothing has."""
+        """Number of ids below `size` without a token."""
         taken = {i for i, token in enumerate(self.base.tokens) if token} | set(self.ids)
         return self.size - len(taken)
 
 
 def slots_of(base: Base, fill: str) -> list[int]:
-    """The ids that an extension may take, ascending."""
+    """The ids that an extension may use, ascending."""
     if fill in ("reserved", "unused"):
         if not base.free:
             raise UsageError(
-                f"`{base.name}` keeps no ids free that are known by their names",
+                f"`{base.name}` has no reserved ids with a known name",
                 hint="--fill FILE, or no --fill to append",
             )
         return base.free
@@ -203,41 +202,41 @@ def slots_of(base: Base, fill: str) -> list[int]:
             f"the list of slots `{fill}` cannot be read: {error}", hint="--fill reserved | unused | FILE"
         ) from error
     by_name = {token: i for i, token in enumerate(base.tokens) if token}
-    found = set()
+    slots = set()
     for line in filter(None, map(str.strip, lines)):
         i = by_name.get(line, int(line) if line.isascii() and line.isdecimal() else -1)
         if not 0 <= i < base.size:
             raise UsageError(
                 f"`{line}` of `{fill}` is no token of `{base.name}`, nor an id of one", hint="a token or an id a line"
             )
-        found.add(i)
-    return sorted(found)
+        slots.add(i)
+    return sorted(slots)
 
 
 def extended(
     base: Base, learnt: PieceList, size: int, *, fill: str | None = None, log: Mapping[str, Any] | None = None
 ) -> Extension:
-    """The first `size` pieces in their places."""
+    """The first `size` pieces with their ids."""
     pieces = learnt.pieces[:size]
     if fill is None:
         return Extension(base, pieces, tuple(range(base.size, base.size + len(pieces))), log=log or {})
     slots = slots_of(base, fill)
     if len(slots) < len(pieces):
         raise UsageError(
-            f"{len(pieces):,} new pieces were wanted, and `{base.name}` has {len(slots):,} slots for them",
+            f"expected {len(pieces):,} reserved ids for new pieces, got {len(slots):,} in `{base.name}`",
             hint=f"--add {len(slots)}, or no --fill to append",
         )
     ids = tuple(slots[: len(pieces)])
     if base.ranks is not None and ids[0] < max(base.ranks.ranks.values()):
         raise ArtifactError(
-            "slots below old ranks: in tiktoken an id is a rank, so such pieces would be joined before old ones",
+            "reserved ids below old ranks: in tiktoken an id is a rank, so these pieces would be merged before old ones",
             hint="no --fill, to append",
         )
     return Extension(base, pieces, ids, {i: base.tokens[i] for i in ids}, log or {})
 
 
 def merges_of(extension: Extension) -> list[list[str]]:
-    """Old merges in their order, new splits of old pieces beside them, then all splits of the new pieces."""
+    """Old merges in their order, with new splits of old pieces after the old splits, then all splits of the new pieces."""
     base = extension.base
     new = {piece.string: i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
     have = {string: i for i, string in enumerate(base.strings) if string and i not in extension.filled} | new
@@ -249,49 +248,49 @@ def merges_of(extension: Extension) -> list[list[str]]:
             if pairs:
                 late[base.tokens[i]] = [[base.encode_piece(a), base.encode_piece(b)] for a, b in pairs]
     last: dict[str, int] = {left + right: k for k, (left, right) in enumerate(base.merges) if left + right in late}
-    found: list[list[str]] = []
+    merges: list[list[str]] = []
     for k, (left, right) in enumerate(base.merges):
-        found.append([left, right])
+        merges.append([left, right])
         if late and last.get(left + right) == k:
-            found += late[left + right]
+            merges += late[left + right]
     for piece in new:
-        found += [[base.encode_piece(a), base.encode_piece(b)] for a, b in splits(piece, have)]
-    return found
+        merges += [[base.encode_piece(a), base.encode_piece(b)] for a, b in splits(piece, have)]
+    return merges
 
 
 def definition_of(extension: Extension) -> dict[str, Any]:
     """tokenizer.json of the extension."""
     base = extension.base
-    found = copy.deepcopy({name: node for name, node in base.definition.items() if name != "model"})
+    definition = copy.deepcopy({name: node for name, node in base.definition.items() if name != "model"})
     model = {name: node for name, node in base.model.items() if name not in ("vocab", "merges")}
     gone = set(extension.filled.values())
-    rows = [row for row in found.get("added_tokens") or () if row["content"] not in gone]
+    rows = [row for row in definition.get("added_tokens") or () if row["content"] not in gone]
     known = {row["content"] for row in rows}
     for i, token in sorted(base.added.items()):
         if token not in known and token not in gone:
             rows.append(_row(base, i, token))
-    found["added_tokens"] = sorted(rows, key=lambda row: row["id"])
+    definition["added_tokens"] = sorted(rows, key=lambda row: row["id"])
     spelled = {base.encode_piece(piece.string): i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
     if base.kind == "unigram":
         model["vocab"] = _scored(extension)
     else:
-        # Added tokens stand in the table, too: else the library would number them on from its end.
+        # Added tokens are in the table, too: else the library would assign ids after its end.
         pinned = {token: i for i, token in base.added.items() if token not in gone}
         table = {token: i for token, i in base.ids.items() if token not in gone} | pinned | spelled
         model["vocab"] = dict(sorted(table.items(), key=lambda row: row[1]))
         model["merges"] = merges_of(extension)
-    return {**found, "model": model}
+    return {**definition, "model": model}
 
 
 def _row(base: Base, i: int, token: str) -> dict[str, Any]:
-    """An added token as tokenizer_config.json has it."""
+    """An added token with the flags of tokenizer_config.json."""
     flags = base.config.get("added_tokens_decoder", {}).get(str(i), {})
     names = ("single_word", "lstrip", "rstrip", "normalized", "special")
     return {"id": i, "content": token, **{name: bool(flags.get(name, name == "special")) for name in names}}
 
 
 def _scored(extension: Extension) -> list[list[Any]]:
-    """Rows of a Unigram: a new piece scores what the best old way to write it does, and a little more."""
+    """Rows of a Unigram: a new piece scores a little more than the best old segmentation of its text."""
     base = extension.base
     rows = [list(row) for row in base.model["vocab"]]
     scores = [row[1] for row in rows]
@@ -310,37 +309,35 @@ def _scored(extension: Extension) -> list[list[Any]]:
 
 
 def _may_be_unknown(base: Base) -> bool:
-    """Whether a character of some piece has no piece of its own: then what is unknown competes with pieces, by the lowest score."""
+    """Whether a character of some piece has no own piece: then unknown characters compete with pieces by the lowest score."""
     return any(char not in base.ids for token in base.ids for char in token)
 
 
 def config_of(extension: Extension) -> bytes:
-    """tokenizer_config.json: transformers takes the tokenizer.json as it is, whatever class the base names."""
+    """tokenizer_config.json with a class that makes transformers read tokenizer.json unchanged."""
     base = extension.base
     gone = set(extension.filled.values())
-    found = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
-    found["tokenizer_class"] = "PreTrainedTokenizerFast"
-    if isinstance(found.get("added_tokens_decoder"), dict):
-        found["added_tokens_decoder"] = {
-            i: row for i, row in found["added_tokens_decoder"].items() if row.get("content") not in gone
-        }
+    config = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
+    config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    if isinstance(rows := config.get("added_tokens_decoder"), dict):
+        config["added_tokens_decoder"] = {i: row for i, row in rows.items() if row.get("content") not in gone}
     for name in ("additional_special_tokens", "extra_special_tokens"):
-        if isinstance(found.get(name), list):
-            found[name] = [
-                token
-                for token in found[name]
-                if (token.get("content") if isinstance(token, dict) else token) not in gone
-            ]
-    found.setdefault("clean_up_tokenization_spaces", False)
-    return (json.dumps(found, ensure_ascii=False, indent=2) + "\n").encode()
+        if isinstance(tokens := config.get(name), list):
+            config[name] = [token for token in tokens if _content(token) not in gone]
+    config.setdefault("clean_up_tokenization_spaces", False)
+    return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _content(token: Any) -> Any:
+    return token.get("content") if isinstance(token, dict) else token
 
 
 def files_of(extension: Extension) -> dict[str, bytes]:
-    """Everything of the folder but the card and rows for embeddings."""
+    """The files of the folder without the card and the rows for embeddings."""
     base = extension.base
     definition = definition_of(extension)
-    kept = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
-    files = {name: data for name, data in base.files.items() if name in kept}
+    unchanged = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
+    files = {name: data for name, data in base.files.items() if name in unchanged}
     files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
     files["tokenizer_config.json"] = config_of(extension)
     if "tokenizer.model" in base.files:
@@ -355,7 +352,7 @@ def files_of(extension: Extension) -> dict[str, bytes]:
 
 
 def _model_of(extension: Extension) -> bytes:
-    """The SentencePiece model: pieces behind the others, or in their slots, with scores below all old ones."""
+    """The SentencePiece model with new pieces after the others, or at reserved ids, with scores below all old ones."""
     base = extension.base
     proto = ModelProto(base.files["tokenizer.model"])
     lowest = min(row.score for row in proto.pieces if row.type == NORMAL)
@@ -366,7 +363,7 @@ def _model_of(extension: Extension) -> bytes:
     for rank, (piece, i) in enumerate(zip(extension.pieces, extension.ids, strict=True), start=1):
         row = proto.pieces[i]
         row.piece, row.type = base.encode_piece(piece.string), NORMAL
-        # The file has 32 bits for a score: at the -10⁹ of Mistral's last pieces one less is the same.
+        # A score has 32 bits: near the -10⁹ of Mistral's last pieces, one less is the same number.
         below = min(np.float32(lowest - rank), np.nextafter(below, np.float32(-np.inf)))
         row.score = scored[i][1] if scored else float(below)
     proto.trainer_spec.vocab_size = len(proto.pieces)
@@ -374,7 +371,7 @@ def _model_of(extension: Extension) -> bytes:
 
 
 def digest_of(definition: Mapping[str, Any]) -> str:
-    """SHA-256 of what a tokenizer.json says, however it is written."""
+    """SHA-256 of the content of a tokenizer.json, independent of its layout."""
     plain = copy.copy(dict(definition))
     model = dict(plain["model"])
     if "merges" in model:
@@ -384,19 +381,19 @@ def digest_of(definition: Mapping[str, Any]) -> str:
 
 
 def base_record(base: Base) -> BaseRecord:
-    """Which base it was, for the file that records what became of it."""
+    """The base, for the record of an extension or a pruned vocabulary."""
     return BaseRecord(name=Path(base.name).name, kind=base.kind, size=base.size, sha256=digest_of(base.definition))
 
 
 def _length(base: Base, i: int) -> float:
-    """Characters of an old token, a part of one by its bytes."""
+    """Number of characters of an old token; a byte of a character counts a third."""
     string = base.strings[i].replace(base.space, b" ")
     whole = string.decode(errors="ignore")
     return round(len(whole) + (len(string) - len(whole.encode())) / 3, 3) or 1 / 3
 
 
 def _text_of(piece: bytes) -> str | None:
-    """What a piece writes, or None for half a character."""
+    """The text of a piece, or None for half a character."""
     try:
         return piece.decode().replace(SPACE, " ")
     except UnicodeDecodeError:
@@ -404,7 +401,7 @@ def _text_of(piece: bytes) -> str | None:
 
 
 def is_extension(folder: str | Path) -> bool:
-    """Whether a folder is one that `koktok extend` wrote."""
+    """Whether `koktok extend` wrote a folder."""
     return (Path(folder) / EXTENSION).is_file()
 
 
@@ -413,14 +410,14 @@ def read_extension(folder: str | Path) -> ExtensionRecord:
     file = Path(folder) / EXTENSION
     hint = "koktok extend BASE TEXT --add 8192 --out FOLDER"
     data = read_bounded(file, _MOST, "the record of an extension", hint)
-    found = checked(_Format, data, f"`{file}`", hint).format
-    if found != FORMAT:
-        raise ArtifactError(f"`{file}`: expected format {FORMAT}, got {found}", hint="pip install -U koktok")
+    actual = checked(_Format, data, f"`{file}`", hint).format
+    if actual != FORMAT:
+        raise ArtifactError(f"`{file}`: expected format {FORMAT}, got {actual}", hint="pip install -U koktok")
     return checked(ExtensionRecord, data, f"`{file}`", hint)
 
 
 def restored(definition: Mapping[str, Any], record: ExtensionRecord) -> dict[str, Any]:
-    """The base's tokenizer.json, from that of the extension: what is new is taken out, what was taken is put back."""
+    """The base's tokenizer.json, restored from that of the extension."""
     undo, model = record.undo, dict(definition["model"])
     new = {piece.token for piece in record.pieces}
     if isinstance(model["vocab"], list):

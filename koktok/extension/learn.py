@@ -1,9 +1,9 @@
-"""Which pieces come first: words as the base cuts them, joined further, with Kiwi's borders in the count.
+"""The training of new pieces: merges of the base's tokens, with morpheme boundaries in the count.
 
-A candidate counts the tokens that it saves, less a penalty for every border of morphemes that it
-swallows, so that pieces inside morphemes come first and frequent ones across them behind; `nu` sets the penalty, and
-`keep` finds it. The list is ordered, and every beginning of it is an extension: the pieces so far, and nothing behind them,
-made the state in which the next one was counted. Held-out words are joined along, so that one run tells all sizes.
+A candidate counts the tokens that it saves, minus a penalty for every morpheme boundary inside it, so pieces inside morphemes
+come before frequent ones across them; `nu` is the penalty, and `keep` searches it. Every prefix of the ordered list is an
+extension, because each piece is counted in the segmentation by the pieces before it. Held-out words are merged, too, so one run
+measures all sizes.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Method = Literal["mean", "eeve", "weighted"]
 """Initialization of new rows, see `koktok.extension.embeddings`."""
 
 NU: Final = 1.0
-"""The penalty by default: a join counts where it swallows no border of morphemes, and not where it does."""
+"""The default penalty: a merge across a morpheme boundary counts nothing."""
 
 MOST_NU: Final = 8.0
-"""From here on no candidate that swallows a border now and then is ever worth it."""
+"""The largest penalty: a candidate that sometimes crosses a boundary is never chosen."""
 
 MOST_CHARS: Final = 16
 """Longest piece in characters, as in BPE of `koktok train`."""
@@ -139,21 +139,21 @@ def learn(
     for first in (NU, *[None] * 7):
         at = (low + high) / 2 if first is None else first
         try:
-            found = learner.run(at)
-        except VocabSizeError:  # so high a penalty leaves too few pieces
+            result = learner.run(at)
+        except VocabSizeError:  # too few pieces with so high a penalty
             high = at
             continue
-        kept = found.points[-1].recall
-        if best is None or abs(kept - options.keep) < abs(best[0] - options.keep):
-            best = (kept, found)
-        if abs(kept - options.keep) <= 0.01:
+        recall = result.points[-1].recall
+        if best is None or abs(recall - options.keep) < abs(best[0] - options.keep):
+            best = (recall, result)
+        if abs(recall - options.keep) <= 0.01:
             break
-        low, high = (at, high) if kept < options.keep else (low, at)
+        low, high = (at, high) if recall < options.keep else (low, at)
     return best[1] if best else learner.run(0.0)
 
 
 class _Learner:
-    """Runs over one text."""
+    """A trainer for one text, run with different penalties."""
 
     def __init__(
         self, base: Base, text: BaseText, options: ExtendOptions, blocklist: Blocklist | None, on_progress: OnProgress
@@ -163,14 +163,14 @@ class _Learner:
         self.strings = base.with_byte_fallback.strings
         self.hashes, self.powers = hash_of(self.strings)
         self.ranks, self.lists = base.order
-        if base.kind == "unigram":  # run time joins nothing there
+        if base.kind == "unigram":  # has no merges at run time
             self.ranks = np.full(len(self.strings), -1, np.int64)
         self.own = np.array([i for i, string in enumerate(self.strings) if string and holds_hangul(string)], np.int64)
         self.chars = {int(code): name for name, code in _chars(text.rows)}
         self.taken = set(base.added.values())
 
     def run(self, penalty: float) -> PieceList:
-        """The list under one penalty."""
+        """The list of pieces for a penalty."""
         base, options = self.base, self.options
         n_old, strings = len(self.strings), list(self.strings)
         have = {string: i for i, string in enumerate(strings) if string}
@@ -207,7 +207,7 @@ class _Learner:
         state.risen()
         pieces: list[Piece] = []
         points = [_point(self.text, state, 0)]
-        wanted = {options.size, *options.sizes}
+        sizes = {options.size, *options.sizes}
         while len(pieces) < options.size and (c := queue.pop()) is not None:
             piece = spelled[c]
             if self.refuses(piece, have):
@@ -224,7 +224,7 @@ class _Learner:
             pair = (strings[left], strings[right]) if left >= 0 else None
             pieces.append(Piece(piece, flat or base_ids_of(base, piece), pair, saved))
             queue.push(state.risen())
-            if len(pieces) in wanted:
+            if len(pieces) in sizes:
                 points.append(_point(self.text, state, len(pieces)))
             if len(pieces) % 256 == 0:
                 self.on_progress("learn", len(pieces), options.size)
@@ -236,7 +236,7 @@ class _Learner:
         return PieceList(tuple(pieces), tuple(points), penalty)
 
     def refuses(self, piece: bytes, have: Mapping[bytes, int]) -> bool:
-        """Whether the user, or the base's special tokens, or repetition keeps a piece out."""
+        """Whether a piece is excluded by the user, by the base's special tokens, or by repetition."""
         shown = piece.decode(errors="replace").replace("▁", " ")
         if self.base.encode_piece(piece) in self.taken:
             return True
@@ -244,34 +244,32 @@ class _Learner:
 
 
 def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]:
-    """Every pair of pieces that joins to this one, the longest left part first.
+    """Every pair of pieces that merges to this one, the longest left part first.
 
-    Of two splits that overlap in a text ("다니" "다" "니다") the leftmost is then joined first, as by libraries that go by rank.
+    Of two splits that overlap in a text ("다니" "다" "니다") the leftmost is then merged first, as in libraries that use ranks.
     """
     return [(piece[:k], piece[k:]) for k in range(len(piece) - 1, 0, -1) if piece[:k] in have and piece[k:] in have]
 
 
 def _point(text: BaseText, state: MergeState, n_pieces: int) -> SizePoint:
-    """The figures of the extension so far."""
-    held = text.held_words > 0
-    weight = state.held if held else state.weight
-    cuts, borders = (text.held_cuts, text.held_borders) if held else (text.cuts, text.borders)
-    kept = (text.held_kept if held else text.kept) - state.swallowed(weight, 2)
+    """The figures of the extension with the pieces so far."""
+    totals, weight = (text.held, state.held) if text.held.words else (text.train, state.weight)
+    kept = totals.kept - state.swallowed(weight, 2)
     uses = state.uses()
     return SizePoint(
         size=n_pieces,
-        tokens=(text.rest + state.tokens(state.weight)) / max(1, text.words),
-        held_tokens=(text.held_rest + state.tokens(state.held)) / max(1, text.held_words),
-        precision=kept / max(1, borders - state.swallowed(weight, 1)),
-        recall=kept / max(1, cuts),
+        tokens=(text.train.rest + state.tokens(state.weight)) / max(1, text.train.words),
+        held_tokens=(text.held.rest + state.tokens(state.held)) / max(1, text.held.words),
+        precision=kept / max(1, totals.borders - state.swallowed(weight, 1)),
+        recall=kept / max(1, totals.cuts),
         used=float((uses > 0).mean()) if n_pieces else 0.0,
         exposure=float(np.median(uses)) / max(1, text.size) * 1e9 if n_pieces else 0.0,
-        floor=text.floor / max(1, text.held_words if held else text.words),
+        floor=text.floor / max(1, totals.words),
     )
 
 
 def _chars(rows: TokenRows) -> list[tuple[bytes, int]]:
-    """Unknown characters by hash: all that there may be, for the rows keep their hashes only."""
+    """All possible unknown characters by hash, because the rows have only their hashes."""
     if not rows.char.any():
         return []
     every = [chr(code).encode() for code in chain(range(0x3131, 0x318F), range(0xAC00, 0xD7A4))]
@@ -279,7 +277,7 @@ def _chars(rows: TokenRows) -> list[tuple[bytes, int]]:
 
 
 def _may_be(base: Base, piece: bytes) -> bool:
-    """Whether the laws let a piece be: Hangul, with a space or one mark before it, or a mark behind; it may end inside a syllable."""
+    """Whether the laws allow a piece: Hangul, with a space or one mark before it, or a mark after it; it may end inside a syllable."""
     body = piece.removeprefix(base.space)
     if not holds_hangul(body):
         return False
@@ -300,7 +298,7 @@ def _is_mark(char: str) -> bool:
 
 
 def _overlaps(piece: bytes, have: Mapping[bytes, int]) -> bool:
-    """Whether a piece could overlap itself by more than half, by two of its splits (ㅋㅋㅋ): libraries take other ones first."""
+    """Whether a piece (ㅋㅋㅋ) can overlap itself by more than half and has two splits, whose order differs between libraries."""
     half = len(piece) // 2
     if not any(piece[:k] == piece[-k:] for k in range(half + 1, len(piece))):
         return False
@@ -309,5 +307,5 @@ def _overlaps(piece: bytes, have: Mapping[bytes, int]) -> bool:
 
 def base_ids_of(base: Base, piece: bytes) -> tuple[int, ...]:
     """The byte tokens of a character."""
-    found = [base.ids.get(f"<0x{byte:02X}>", -1) for byte in piece]
-    return tuple(found) if -1 not in found else (max(0, base.unknown),)
+    ids = [base.ids.get(f"<0x{byte:02X}>", -1) for byte in piece]
+    return tuple(ids) if -1 not in ids else (max(0, base.unknown),)

@@ -1,10 +1,9 @@
-"""`MergeState`: rows of tokens that are merged as run time merges them, by the rank of the joined string.
+"""`MergeState`: rows of tokens, merged as at run time, by the rank of the merged string.
 
-Pairs that are one candidate. tiktoken, SentencePiece and llama.cpp join any two neighbours whose joined
-string is a piece, so candidates are counted by their joined string (a hash of it), whatever pairs make it. And once a piece
-is there, whatever it makes joinable is joined at once, the lowest rank first and then the leftmost, as run time does: a
-state is at every moment exactly what a tokenizer with the pieces so far makes of the text. A joint that a morpheme border
-forbids to count still joins there when the piece exists, because at run time no border is known.
+tiktoken, SentencePiece and llama.cpp merge any two neighbours whose merged string is a piece, so a candidate is a merged string
+(its hash), counted over all pairs that make it. After each new piece all possible merges are made at once, the lowest rank first
+and then the leftmost, so the state is always the segmentation by a tokenizer with the pieces so far. A pair across a morpheme
+boundary, which does not count for the candidate, is merged, too, because the tokenizer knows no boundaries.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def _hashes(data, start, hashes, powers):  # type: ignore[no-untyped-def] # prag
 
 
 def hash_of(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """A polynomial hash of each string, and the power that joins it to what stands before: h(xy) = h(x) p(y) + h(y).
+    """A polynomial hash of each string, and its power for concatenation: h(xy) = h(x) p(y) + h(y).
 
     Examples
     --------
@@ -107,16 +106,16 @@ def _put(pairs, places, used, c, place):  # type: ignore[no-untyped-def] # pragm
 @njit(cache=True)
 def _key(text, names, place):  # type: ignore[no-untyped-def] # pragma: no cover
     """The hash of the pair that starts at `place`, and whether there is one."""
-    symbol, behind = text[0], text[1]
-    if place < 0 or behind[place] < 0 or symbol[place] < 0 or symbol[behind[place]] < 0:
+    symbol, right_of = text[0], text[1]
+    if place < 0 or right_of[place] < 0 or symbol[place] < 0 or symbol[right_of[place]] < 0:
         return np.uint64(0), False
-    left, right = symbol[place], symbol[behind[place]]
+    left, right = symbol[place], symbol[right_of[place]]
     return names[0][left] * names[1][right] + names[0][right], True
 
 
 @njit(cache=True)
 def _note(text, names, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair that starts at `place` stands there from now on."""
+    """Add the pair that starts at `place` to its candidate."""
     key, there = _key(text, names, place)
     if there:
         second = text[1][place]
@@ -163,14 +162,14 @@ def _mergeable(text, names, pairs, listed, n_old, place):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _merge(text, names, pairs, places, used, place, joined):  # type: ignore[no-untyped-def] # pragma: no cover
-    symbol, behind, before = text[0], text[1], text[2]
-    second = behind[place]
-    first, third = before[place], behind[second]
+    symbol, right_of, before = text[0], text[1], text[2]
+    second = right_of[place]
+    first, third = before[place], right_of[second]
     _forget(text, names, pairs, first)
     _forget(text, names, pairs, second)
     _forget(text, names, pairs, place)
     symbol[place], symbol[second] = joined, -2
-    behind[place] = third
+    right_of[place] = third
     if third >= 0:
         before[third] = place
     _note(text, names, pairs, places, used, first)
@@ -193,22 +192,22 @@ def _follow(text, names, pairs, places, used, listed, n_old, place):  # type: ig
 
 @njit(cache=True)
 def _standing(pairs, places, c):  # type: ignore[no-untyped-def] # pragma: no cover
-    found = np.empty(pairs[6][c], np.int32)
+    places_of_c = np.empty(pairs[6][c], np.int32)
     k = pairs[5][c]
-    for n in range(len(found)):
-        found[n], k = places[0][k], places[1][k]
-    found.sort()
-    return found
+    for n in range(len(places_of_c)):
+        places_of_c[n], k = places[0][k], places[1][k]
+    places_of_c.sort()
+    return places_of_c
 
 
 @njit(cache=True)
-def _join(text, names, pairs, places, used, listed, n_old, c, joined, found, first):  # type: ignore[no-untyped-def] # pragma: no cover
+def _join(text, names, pairs, places, used, listed, n_old, c, joined, where, first):  # type: ignore[no-untyped-def] # pragma: no cover
     """Make `joined` of a candidate at its places from the `first` on; return the place where the table was full, or -1."""
     key = pairs[0][c]
     pairs[2][c] = joined
     last = -1
-    for k in range(first, len(found)):
-        place = found[k]
+    for k in range(first, len(where)):
+        place = where[k]
         if used[0] + 4096 > len(pairs[0]):
             return k
         if place == last:
@@ -222,7 +221,7 @@ def _join(text, names, pairs, places, used, listed, n_old, c, joined, found, fir
             _note(text, names, pairs, places, used, text[2][place])
             _note(text, names, pairs, places, used, place)
         else:
-            continue  # it stood there once
+            continue  # it is merged there already
         _follow(text, names, pairs, places, used, listed, n_old, place)
     return -1
 
@@ -251,16 +250,16 @@ class MergeState:
         penalty: float,
     ) -> None:
         size, lengths = len(rows.symbol), np.diff(rows.start)
-        behind = np.arange(1, size + 1, dtype=np.int32)
+        right_of = np.arange(1, size + 1, dtype=np.int32)
         before = np.arange(-1, size - 1, dtype=np.int32)
-        behind[rows.start[1:] - 1] = -1
+        right_of[rows.start[1:] - 1] = -1
         before[rows.start[:-1]] = -1
         self._rows = rows
         self.weight, self.held = np.repeat(rows.weight, lengths), np.repeat(rows.held, lengths)
         value = self.weight * (self.SCALE - np.rint(self.SCALE * penalty * rows.trust).astype(np.int64))
         whole = self.weight * self.SCALE * (rows.size - 1)
         self.symbol = rows.symbol.copy()
-        self._text = (self.symbol, behind, before, value, rows.char, whole)
+        self._text = (self.symbol, right_of, before, value, rows.char, whole)
         self.n_old = self.n = len(hashes)
         self._names = tuple(
             np.append(column, np.zeros(more, column.dtype)) for column in (hashes, powers, ranks.astype(np.int64))
@@ -268,7 +267,7 @@ class MergeState:
         self._next_rank = max(int(ranks.max()), 0) + 1 + self.n_old
         self._listed = listed
         unknown = int((rows.symbol < 0).sum())
-        # Every merge takes one token away and makes at most two new pairs.
+        # Every merge removes one token and makes at most two new pairs.
         self._places = tuple(np.empty(3 * size + 2 * unknown + 1, np.int32) for _ in range(3))
         self._used = np.zeros(2, np.int64)
         self._asked = 0
@@ -300,22 +299,22 @@ class MergeState:
         return int(self._pairs[0][c])
 
     def risen(self) -> list[int]:
-        """Candidates that came to new places since this was asked last."""
-        begun, self._asked = self._asked, int(self._used[1])
-        risen: list[int] = np.unique(self._places[2][begun : self._asked]).tolist()
+        """Candidates with new places since the last call."""
+        first, self._asked = self._asked, int(self._used[1])
+        risen: list[int] = np.unique(self._places[2][first : self._asked]).tolist()
         return risen
 
     def join(self, c: int, power: int) -> int:
-        """Make a piece of a candidate, of the lowest rank so far, wherever it stands; returns its symbol."""
+        """Turn a candidate into a piece after all others, merge it at all its places, and return its symbol."""
         symbol = self.n
         self.n += 1
         for column, value in zip(self._names, (self.code(c), power, self._next_rank), strict=True):
             column[symbol] = value
         self._next_rank += 1
-        found, first = _standing(self._pairs, self._places, c), 0
+        where, first = _standing(self._pairs, self._places, c), 0
         while first >= 0:
             first = _join(
-                self._text, self._names, self._pairs, self._places, self._used, self._listed, self.n_old, c, symbol, found, first
+                self._text, self._names, self._pairs, self._places, self._used, self._listed, self.n_old, c, symbol, where, first
             )  # fmt: skip
             if first >= 0:
                 self._grow(2 * len(self._pairs[0]))
@@ -323,16 +322,16 @@ class MergeState:
         return symbol
 
     def tokens(self, weight: NDArray[np.int64]) -> int:
-        """Running tokens under one weight of each place; an unknown character counts with its bytes."""
+        """Number of running tokens with these weights; an unknown character counts as its bytes."""
         size = np.where(self.symbol == -1, self._rows.size, 1)
         return int((weight * size)[self.symbol != -2].sum())
 
     def swallowed(self, weight: NDArray[np.int64], kind: int) -> int:
-        """Borders of this kind or a higher one (1 of characters, 2 of morphemes) inside tokens, under one weight of each place."""
+        """Number of boundaries of at least this kind (1 character, 2 morpheme) inside tokens, with these weights."""
         return int(weight[(self.symbol == -2) & (self._rows.border >= kind)].sum())
 
     def uses(self) -> NDArray[np.int64]:
-        """How often every new symbol stands now."""
+        """The frequency of every new symbol."""
         new = self.symbol >= self.n_old
         uses = np.bincount(self.symbol[new] - self.n_old, self.weight[new], self.n - self.n_old)
         return uses.astype(np.int64)

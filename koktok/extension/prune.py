@@ -1,9 +1,9 @@
-"""An existing vocabulary without pieces that a text never uses: the machinery of extending, backwards.
+"""`prune`: an existing vocabulary without pieces that a text never uses.
 
-A piece that nothing longer is joined of stays whole wherever it was joined; so one that no text at hand
-holds was never joined there at all, and without it these texts are cut as before, in every library. Leaves go first, those of
-the highest rank before others, and what they were joined of may be a leaf then. A Unigram joins nothing: there
-any piece that stands nowhere may go. Ids move here and nowhere else, all by the same order, and `ids.tsv` says where to.
+A piece that is no part of a longer one is never merged further; if it does not occur in a text, it was never made there, and
+without it the text has the same tokens in every library. Such leaves are removed first, those of the highest rank before
+others, and their parts may become leaves. A Unigram has no merges, so any unused piece may be removed. Ids change here only;
+they keep their order, and `ids.tsv` lists old and new ids.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
 
 
 PRUNED: Final = "pruned.json"
-"""The file that makes a folder a pruned vocabulary."""
+"""The file by which a folder is recognized as a pruned vocabulary."""
 
 FORMAT: Final = 1
 
 FOLDER: Final = Product(
     "pruned.sha256", "pruned vocabulary", frozenset({PRUNED, "ids.tsv", "tokenizer.json", "tokenizer_config.json"})
 )
-"""The folder of one."""
+"""The folder of a pruned vocabulary."""
 
 _BATCH = 1000
 
 
 class RemovedRecord(BaseModel, extra="allow"):
-    """What pruned.json says of a piece that is gone."""
+    """A removed piece in pruned.json."""
 
     id: NonNegativeInt
     token: str
@@ -86,7 +86,7 @@ class PruneOptions(Options):
 
 @dataclass(frozen=True)
 class Pruned:
-    """What `prune` wrote."""
+    """The result of `prune`."""
 
     removed: tuple[int, ...]
     size: int
@@ -110,18 +110,18 @@ def prune(
     if not isinstance(reference, Base):
         reference = open_base(str(reference), pattern=settings.pattern, specials=settings.specials)
     base = reference
-    given = as_text(text)
-    if isinstance(given, Iterator):
-        given = list(given)
+    source = as_text(text)
+    if isinstance(source, Iterator):
+        source = list(source)
     uses, n = np.zeros(base.size, np.int64), 0
-    for lines in _batches(given):
+    for lines in _batches(source):
         for row in base.encode(lines):
             np.add.at(uses, row, 1)
         n += len(lines)
         on_progress("encode", n, None)
     if not n:
         raise InputError(
-            "there is no text that shows which pieces are used", hint="koktok extend BASE TEXT --prune 10000"
+            "expected text to find the unused pieces, got none", hint="koktok extend BASE TEXT --prune 10000"
         )
     removed = leaves(base, uses > 0, settings.drop, settings.keep_scripts)
     kept = np.ones(base.size, bool)
@@ -130,10 +130,10 @@ def prune(
     files = _files(base, table, removed)
     new = base_of(str(out), {name: data for name, data in files.items() if name.startswith("token")})
     looked, old = 0, moved(base, table)
-    for lines in _batches(given):
+    for lines in _batches(source):
         for example in agree(new.encode, old, lines, examples=1).examples:
             raise ArtifactError(
-                f"without these pieces the line {example.line[:60]!r} would be cut otherwise; nothing was written"
+                f"without these pieces the line {example.line[:60]!r} would have other tokens; nothing was written"
             )
         looked += len(lines)
         on_progress("verify", looked, n)
@@ -142,19 +142,19 @@ def prune(
     return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))
 
 
-def _batches(given: Any) -> Iterator[list[str]]:
-    lines = (line for block in read(given) for line in block.lines())
+def _batches(source: Any) -> Iterator[list[str]]:
+    lines = (line for block in read(source) for line in block.lines())
     while batch := list(islice(lines, _BATCH)):
         yield batch
 
 
 def moved(base: Base, table: NDArray[np.int64]) -> Ids:
-    """The base's pieces of lines under their new ids."""
+    """The base's ids of lines, as new ids."""
     return lambda lines: [table[row].tolist() for row in base.encode(lines)]
 
 
 def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequence[str] = ()) -> list[int]:
-    """Old ids of pieces that may go, so many, ascending."""
+    """Old ids of `drop` pieces to remove, ascending."""
     stays = used | _never(base) | _of_scripts(base, keep_scripts)
     strings = base.strings
     have = {string: i for i, string in enumerate(strings) if string}
@@ -168,35 +168,35 @@ def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequenc
     ranks = np.full(base.size, 0, np.int64) if base.kind == "unigram" else base.order[0]
     heap = [(-int(ranks[i]), -i) for i in have.values() if not stays[i] and not makes[i]]
     heapq.heapify(heap)
-    found: list[int] = []
-    while heap and len(found) < drop:
+    removed: list[int] = []
+    while heap and len(removed) < drop:
         i = -heapq.heappop(heap)[1]
-        found.append(i)
+        removed.append(i)
         for part in chain.from_iterable(ways.get(i, ())):
             k = have[part]
             makes[k] -= 1
             if not makes[k] and not stays[k]:
                 heapq.heappush(heap, (-int(ranks[k]), -k))
-    if len(found) < drop:
+    if len(removed) < drop:
         raise UsageError(
-            f"{drop:,} pieces were to go, and only {len(found):,} stand nowhere in the text and in no piece that is used",
-            hint=f"--prune {len(found)}" if found else "less text, or another base",
+            f"expected {drop:,} pieces that are unused in the text and in no used piece, got {len(removed):,}",
+            hint=f"--prune {len(removed)}" if removed else "less text, or another base",
         )
-    return sorted(found)
+    return sorted(removed)
 
 
 def _never(base: Base) -> NDArray[np.bool_]:
-    """What no text decides about: special tokens, bytes, the unknown token, and ids without a piece."""
-    found = np.array([not string or (base.kind == "bytes" and len(string) == 1) for string in base.strings])
-    found[[i for token, i in base.ids.items() if token in BYTE_PIECES]] = True
-    found[list(base.added)] = True
+    """Ids that are never removed: special tokens, bytes, the unknown token, and ids without a piece."""
+    stays = np.array([not string or (base.kind == "bytes" and len(string) == 1) for string in base.strings])
+    stays[[i for token, i in base.ids.items() if token in BYTE_PIECES]] = True
+    stays[list(base.added)] = True
     if base.unknown >= 0:
-        found[base.unknown] = True
-    return found
+        stays[base.unknown] = True
+    return stays
 
 
 def _of_scripts(base: Base, scripts: Sequence[str]) -> NDArray[np.bool_]:
-    """Pieces that hold a letter of one of these scripts, by the first word of its Unicode name; half a character has none."""
+    """Pieces with a letter of one of these scripts, by the first word of its Unicode name; half a character has none."""
     if not scripts:
         return np.zeros(base.size, bool)
     heads = {"CJK" if script.casefold() == "han" else script.upper() for script in scripts}
@@ -245,8 +245,8 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
 
 
 def _definition(base: Base, table: NDArray[np.int64], gone: set[str]) -> dict[str, Any]:
-    found = copy.deepcopy(base.definition)
-    model = found["model"]
+    definition = copy.deepcopy(base.definition)
+    model = definition["model"]
     if isinstance(model["vocab"], list):
         model["vocab"] = [row for i, row in enumerate(model["vocab"]) if table[i] >= 0]
         if model.get("unk_id") is not None:
@@ -254,12 +254,12 @@ def _definition(base: Base, table: NDArray[np.int64], gone: set[str]) -> dict[st
     else:
         model["vocab"] = {token: int(table[i]) for token, i in model["vocab"].items() if table[i] >= 0}
         model["merges"] = [[a, b] for a, b in base.merges if not {a, b, a + b} & gone]
-    for row in found.get("added_tokens") or ():
+    for row in definition.get("added_tokens") or ():
         row["id"] = int(table[row["id"]])
-    if isinstance(found.get("padding"), dict):
-        found["padding"]["pad_id"] = int(table[found["padding"]["pad_id"]])
-    _move(found.get("post_processor"), table)
-    return found
+    if isinstance(definition.get("padding"), dict):
+        definition["padding"]["pad_id"] = int(table[definition["padding"]["pad_id"]])
+    _move(definition.get("post_processor"), table)
+    return definition
 
 
 def _move(node: Any, table: NDArray[np.int64]) -> None:
@@ -289,12 +289,12 @@ def _model(base: Base, table: NDArray[np.int64]) -> bytes:
 
 
 def is_pruned(folder: str | Path) -> bool:
-    """Whether a folder is one that `prune` wrote."""
+    """Whether `prune` wrote a folder."""
     return (Path(folder) / PRUNED).is_file()
 
 
 def read_pruned(folder: str | Path) -> tuple[PrunedRecord, NDArray[np.int64]]:
-    """pruned.json of a folder, and the new id by old id, -1 where it is gone."""
+    """pruned.json of a folder, and the new id of each old id, -1 for a removed one."""
     place, hint = Path(folder), "koktok extend BASE TEXT --prune 10000 --out FOLDER"
     try:
         record = checked(PrunedRecord, (place / PRUNED).read_bytes(), f"`{place / PRUNED}`", hint)

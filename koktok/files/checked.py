@@ -35,6 +35,6 @@ def checked(layout: type[Layout], data: str | bytes, what: str, hint: str = "") 
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "its JSON"
-        wanted = first["msg"].replace("Input should be", "expected")
+        expected = first["msg"].replace("Input should be", "expected")
         got = "" if first["type"] in ("missing", "json_invalid") else f", got {first['input']!r:.60}"
-        raise ArtifactError(f"{what} is damaged: {place}: {wanted}{got}", hint=hint) from error
+        raise ArtifactError(f"{what} is damaged: {place}: {expected}{got}", hint=hint) from error

@@ -1,4 +1,4 @@
-"""Where things are written: the user's paths, the cache, and the locked workplace beside a target.
+"""Paths for writing: the user's paths, the cache, and the locked workplace beside a target.
 
 A writer of `NAME` works in `.NAME.koktok/` beside it, under a lock that the system frees when the process ends. So the
 workplace of a killed writer is known as koktok's (it holds the lock file) and as free, and the next writer of that name takes
@@ -92,7 +92,7 @@ def place_of(path: str | os.PathLike[str]) -> Path:
 
 
 def names_in(folder: Path) -> set[str]:
-    """Return the names of what lies directly in a folder."""
+    """Return the names of the entries of a folder."""
     return {entry.name for entry in folder.iterdir()}
 
 

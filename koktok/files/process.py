@@ -1,7 +1,7 @@
-"""Child processes: they import what this process does, and never a file of the folder in which the user stands.
+"""The environment of child processes, which never import a file of the working directory.
 
-Python puts the working directory first on the path of `python -c` and `python -m`, and before its own library, so a
-`typing.py` that somebody left in a folder of texts would run. Every child of koktok is started with `environment`.
+Python puts the working directory first on the path of `python -c` and `python -m`, before its own library, so that a `typing.py`
+in a folder of texts would run.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 
 
 def environment() -> dict[str, str]:
-    """The environment of a child: this one, with a Python path that leaves the working directory out.
+    """Return the environment of a child: this one, with a Python path without the working directory.
 
-    Where koktok itself is imported from the working directory (a checkout), that folder stays, behind all others.
+    If koktok itself is imported from the working directory (a checkout), that folder is the last one.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Long runs that resume: a folder made part by part, whose finished parts are noted with size and SHA-256.
 
-Parts are written into a workplace beside the target (`.NAME.partial`). A part that has changed since is made again, with
-those behind it. The folder gets its name when it is complete, with a `manifest.json` that describes the run and its parts.
+Parts are written into a workplace beside the target (`.NAME.partial`). A part that has changed since is written again, with
+all later parts. The folder gets its name when it is complete, with a `manifest.json` that describes the run and its parts.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def resumable(
 ) -> dict[str, Any]:
     """Make a folder of shards, or continue a run that was stopped; returns its manifest.
 
-    `run` is all that the shards depend on, in values of JSON. A complete folder of such a run is returned as it is, if `same`
-    says of its manifest that it is of the same text. UsageError if something else is at that place, or, without `force`,
+    `run` is all that the shards depend on, in values of JSON. A complete folder of such a run is returned unchanged if `same` accepts
+    its manifest. UsageError if something else is at that place, or, without `force`,
     shards of another run.
     """
     target = place_of(out)
@@ -200,7 +200,7 @@ def writing(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"`{target}` cannot be written: {error}", hint="free some space and give the same command again"
+            f"`{target}` cannot be written: {error}", hint="free some space and run the same command again"
         ) from error
 
 
@@ -219,8 +219,8 @@ def _begun(work: Path, run: Mapping[str, Any], *, force: bool) -> Checkpoint:
     notes.folder.mkdir(exist_ok=True)
     if done != notes.parts:
         notes.keep(done)
-    kept = {name for shard in done for name in shard["files"]}
+    finished = {name for shard in done for name in shard["files"]}
     for file in notes.folder.iterdir():
-        if file.name not in kept and re.fullmatch(rf"shard-\d{{5,}}\..*|{re.escape(MANIFEST)}", file.name):
+        if file.name not in finished and re.fullmatch(rf"shard-\d{{5,}}\..*|{re.escape(MANIFEST)}", file.name):
             file.unlink()  # of the shard at which the run was stopped
     return notes

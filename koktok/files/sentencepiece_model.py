@@ -1,7 +1,7 @@
-"""The message in a SentencePiece model, read, changed and written without generated code or a library.
+"""The message of a SentencePiece model, read, changed and written without generated code or a library.
 
-The wire format is that of Protocol Buffers: a list of numbered fields. What is not set is written as it came, also where
-SentencePiece adds fields that are not named here.
+The wire format is that of Protocol Buffers: a list of numbered fields. Fields that are not set here are written unchanged, also those
+that are not named here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIZES = {_FIXED64: 8, _FIXED32: 4}
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
-"""What a piece is."""
+"""Types of pieces."""
 
 UNIGRAM, BPE = 1, 2
-"""What a model is."""
+"""Types of models."""
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class Message:
 
 
 class Field(Generic[T]):
-    """One field of a message: how it is read and written, and what it is where it is absent or of no known value."""
+    """A field of a message: its number, parser and writer, and the default for an absent or unknown value."""
 
     __slots__ = ("default", "number", "read", "wire", "write")
 
@@ -77,8 +77,8 @@ class Field(Generic[T]):
             return self
         # The last one counts, as Protocol Buffers have it.
         for wire, value in reversed(message.fields.get(self.number, ())):
-            if wire == self.wire and (found := self.read(value)) is not None:
-                return found
+            if wire == self.wire and (parsed := self.read(value)) is not None:
+                return parsed
         return self.default
 
     def __set__(self, message: Message, value: T) -> None:
@@ -120,7 +120,7 @@ class Row(Message):
 
 
 class TrainerSpec(Message):
-    """How the model was trained, as far as anybody asks here."""
+    """The settings of the training that koktok reads."""
 
     __slots__ = ()
     input = _text(1)
@@ -140,7 +140,7 @@ class TrainerSpec(Message):
 
 
 class NormalizerSpec(Message):
-    """What is done to text."""
+    """The normalization of text."""
 
     __slots__ = ()
     name = _text(1)
@@ -168,7 +168,7 @@ class ModelProto(Message):
     def __init__(self, data: bytes = b"") -> None:
         super().__init__(data)
         self.pieces = [Row(row) for row in self._parts(1)]
-        # A message that comes in parts is the parts one after the other.
+        # A message in several parts is their concatenation.
         self.trainer_spec = TrainerSpec(b"".join(self._parts(2)))
         self.normalizer_spec = NormalizerSpec(b"".join(self._parts(3)))
         self.denormalizer_spec = NormalizerSpec(b"".join(self._parts(5)))
@@ -178,11 +178,11 @@ class ModelProto(Message):
 
     @property
     def whole(self) -> bool:
-        """Whether it has what every model has; the library takes an empty file for one."""
+        """Whether it has pieces and specs; the library accepts an empty file."""
         return bool(self.pieces) and 2 in self.fields and 3 in self.fields
 
     def add(self, piece: str, score: float, kind: int) -> None:
-        """One more piece."""
+        """Append a piece."""
         row = Row()
         row.piece, row.score, row.type = piece, score, kind
         self.pieces.append(row)
@@ -197,15 +197,15 @@ class ModelProto(Message):
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of 7 bits a byte, the low ones first, and where it ends."""
+    """Read a number of 7 bits in each byte, the low ones first; returns it and the place behind it."""
     if at < len(data) and (byte := data[at]) < 128:
         return byte, at + 1
-    found = shift = 0
+    number = shift = 0
     for byte in data[at : at + 10]:
-        found |= (byte & 127) << shift
+        number |= (byte & 127) << shift
         at, shift = at + 1, shift + 7
         if byte < 128:
-            return found & 0xFFFFFFFFFFFFFFFF, at
+            return number & 0xFFFFFFFFFFFFFFFF, at
     raise ValueError(f"the number at byte {at} has no end")
 
 

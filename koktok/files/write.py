@@ -128,7 +128,7 @@ def write_file(
 
 def _refuse_file(target: Path, ours: Ours | None) -> None:
     if target.is_dir():
-        raise UsageError(f"`{target}` is a folder; the name of a file is wanted", hint=f"--out {target}/NAME")
+        raise UsageError(f"expected the name of a file, got the folder `{target}`", hint=f"--out {target}/NAME")
     if ours is not None and target.is_file() and target.stat().st_size and not ours(target):
         raise UsageError(
             f"the file `{target}` was not written by koktok; it is left as it is",
@@ -148,7 +148,7 @@ def check_folder(
 ) -> Path:
     """Return the place of a folder to be written with files of these names; errors as `write_folder`, before any work.
 
-    A folder that koktok wrote is refused if `same` denies that the work may give it again.
+    A folder that koktok wrote is refused if `same` says that the result would differ.
     """
     target = _folder_at(path)
     probe(target)
@@ -214,7 +214,7 @@ def write_folder(
 def _folder_at(path: str | os.PathLike[str]) -> Path:
     target = place_of(path)
     if target.exists() and not target.is_dir():
-        raise UsageError(f"`{target}` is a file; a folder is wanted", hint=f"--out {target}.koktok")
+        raise UsageError(f"expected a folder, got the file `{target}`", hint=f"--out {target}.koktok")
     return target
 
 
@@ -386,7 +386,7 @@ def read_whole(folder: Path, product: Product, read: Callable[[], Read]) -> Read
         if time.monotonic() > until:
             if half:
                 raise ArtifactError(
-                    f"`{folder}` is half written: its writer was stopped", hint="give that command again"
+                    f"`{folder}` is half written: its writer was stopped", hint="run that command again"
                 ) from error
             break
         time.sleep(POLL_INTERVAL)

@@ -57,11 +57,11 @@ def bound(memory: int, seconds: int) -> None:
         import resource
     except ImportError:  # Windows: the parent has a timeout
         return
-    for kind, wanted in (("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):
+    for kind, limit in (("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):
         which = getattr(resource, kind, None)
         if which is not None:
             _, hard = resource.getrlimit(which)
-            resource.setrlimit(which, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+            resource.setrlimit(which, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def main() -> None:

@@ -48,8 +48,8 @@ def hf_config(adapter: LibraryTokenizer) -> str:
 
 
 def _roles(adapter: LibraryTokenizer) -> dict[str, str]:
-    found = ((role, next((name for name in names if name in adapter.specials), "")) for role, names in ROLES.items())
-    return {role: name for role, name in found if name}
+    tokens = ((role, next((name for name in names if name in adapter.specials), "")) for role, names in ROLES.items())
+    return {role: name for role, name in tokens if name}
 
 
 def hf_files(adapter: LibraryTokenizer) -> dict[str, str | bytes]:

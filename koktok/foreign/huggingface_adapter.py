@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 from koktok.errors import ArtifactError
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
-from koktok.formats.hf import checked_json, in_version_1, parsed, utf8
+from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.tokenizer.tokens import ByteTable, Spans
-from koktok.vocab import BYTE_OF, check_sparse
+from koktok.vocab import BYTE_OF
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -141,18 +141,10 @@ class HuggingFace(LibraryTokenizer):
         with asking(self.library):
             return [row.ids for row in self.strict.encode_batch_fast(list(lines), add_special_tokens=False)]
 
-    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
-        return self.ids_by_default(lines)
-
     def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
         """Special tokens that a line spells are read."""
         with asking(self.library):
             return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
-
-    def ids_with_template(self, lines: Sequence[str]) -> list[list[int]]:
-        """Special tokens that a line spells are read, and the file's post-processor adds its own around the line."""
-        with asking(self.library):
-            return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=True)]
 
     def offsets(self, lines: Sequence[str]) -> list[Spans]:
         with asking(self.library):

@@ -164,10 +164,6 @@ class LibraryTokenizer(Tokenizer):
         """The ids that `encode_lines` gives, without spans."""
         return [row.tolist() for row in self.encode_lines(lines)]
 
-    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:  # noqa: ARG002
-        """The ids of lines in which special tokens are read as such; None if the library cannot do that."""
-        return None
-
     def read(self, text: str) -> IdsAndSpans:
         """The ids of one text, with the library's own offsets, if it has any."""
         row = self.encode_lines([text])

@@ -76,11 +76,6 @@ class Tiktoken(LibraryTokenizer):
         with asking(self.library):
             return list(self._runner.encode_ordinary_batch(list(lines), num_threads=2))
 
-    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
-        """Ids, all special tokens allowed."""
-        with asking(self.library):
-            return list(self._runner.encode_batch(list(lines), num_threads=2, allowed_special="all"))
-
     def read(self, text: str) -> IdsAndSpans:
         """One text; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
         with asking(self.library):
@@ -127,10 +122,10 @@ class Tiktoken(LibraryTokenizer):
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The string of every id."""
-        found = ["".join(BYTE_CHARS[byte] for byte in written) for written in self._bytes.written]
+        tokens = ["".join(BYTE_CHARS[byte] for byte in written) for written in self._bytes.written]
         for token, i in self.ranks.specials.items():
-            found[i] = token
-        return tuple(found)
+            tokens[i] = token
+        return tuple(tokens)
 
     @property
     def specials(self) -> Mapping[str, int]:

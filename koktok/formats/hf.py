@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,18 +26,10 @@ from koktok.formats.pre_tokenizer import cutting
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
-from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
-from koktok.vocab import KINDS as ROWS
+from koktok.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
-
-
-KINDS = {
-    name: tuple(kind for kind, row in ROWS.items() if row.hugging_face == name)
-    for name in ("Unigram", "BPE", "WordPiece", "WordLevel")
-}
-"""Hugging Face's models, and the kinds of vocabulary that each runs."""
 
 
 def tokenizer_json(
@@ -195,8 +187,8 @@ def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = Fals
         model = content["model"]
         added = sorted(content["added_tokens"], key=lambda token: token["id"])
         specials = [token["content"] for token in added]
-        kinds = KINDS.get(model["type"])
-        if kinds is None:
+        kinds = [kind for kind, row in KINDS.items() if row.hugging_face and row.hugging_face == model["type"]]
+        if not kinds:
             raise ArtifactError(f"tokenizer.json has a model of type {model['type']!r}, which koktok does not write")
         kind = kind or kinds[0]
         if kind not in kinds:
@@ -318,7 +310,7 @@ def in_version_2(text: str, roles: Mapping[str, str]) -> str:
 
 
 def in_version_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A tokenizer.json in version 1.0, which tokenizers 0.x reads; roles stand in tokenizer_config.json there."""
+    """A tokenizer.json in version 1.0, which tokenizers 0.x reads; its roles are in tokenizer_config.json."""
     return {key: value for key, value in content.items() if key != "role_to_token"} | {"version": "1.0"}
 
 
@@ -331,6 +323,18 @@ def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] 
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else error
         raise ArtifactError(f"`{where}` is no JSON: {why}", hint="fetch it again; it may be incomplete") from None
+
+
+SPARE_IDS = 100_000
+"""Ids without a token that a vocabulary may have beside three for each token: reserved ones, and holes."""
+
+
+def check_sparse(ids: Collection[int], where: str) -> None:
+    """Refuse ids far beyond the number of pieces: a table by id would fill the memory."""
+    if max(ids, default=0) > 4 * len(ids) + SPARE_IDS:
+        raise ArtifactError(
+            f"`{where}` gives the id {max(ids)} in a vocabulary of {len(ids)} pieces", hint="ids count from 0"
+        )
 
 
 def checked_json(text: str, where: str) -> dict[str, Any]:

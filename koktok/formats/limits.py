@@ -40,14 +40,14 @@ def unsupported_reason(
     jamo: bool = False,
 ) -> str:
     """The reason why a format cannot hold a tokenizer, or '' if it can."""
-    for name, found in _obstacles(what, vocab, pattern, jamo=jamo):
-        if found:
-            return _sentences()["unsupported"][name].format(kind=vocab.kind, found=found)
+    for name, obstacle in _obstacles(what, vocab, pattern, jamo=jamo):
+        if obstacle:
+            return _sentences()["unsupported"][name].format(kind=vocab.kind, found=obstacle)
     return ""
 
 
 def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) -> Iterator[tuple[str, object]]:
-    """Every possible obstacle, the cheapest to test first, and the piece or the truth value that was found."""
+    """Every possible obstacle, the cheapest to test first: its name, and the offending piece or a truth value."""
     row = KINDS[vocab.kind]
     if what == "hf":
         yield "longest-match", not row.hugging_face

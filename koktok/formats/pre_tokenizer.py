@@ -52,9 +52,9 @@ def cutting(
     {'type': 'CharDelimiterSplit', 'delimiter': '\u212b'}
     """
     if prefix == "first":
-        found, cuts = cutting(vocab, pattern, always_cut=always_cut or set_apart(vocab, pattern) != [])
+        nodes, cuts = cutting(vocab, pattern, always_cut=always_cut or set_apart(vocab, pattern) != [])
         steps = [] if cuts is None else cuts.get("pretokenizers", [cuts])
-        return found, _sequence([*_FIRST_SPACE, *steps])
+        return nodes, _sequence([*_FIRST_SPACE, *steps])
     node = pattern.to_hf()
     if always_cut or not pattern.bigram:
         return [], _by_regex(vocab, node)
@@ -132,7 +132,7 @@ def set_apart(vocab: Vocab, pattern: Pattern) -> list[str] | None:
 def _set_apart_of_bytes(vocab: Vocab, pattern: Pattern) -> list[str] | None:
     follows = [[char == "1" for char in row] for row in pattern.rules()["follows"]]
     joints = {joint for raw in vocab.token_bytes[: vocab.first_special] for joint in pairwise(_characters(raw))}
-    found: set[int] = set()
+    characters: set[int] = set()
     for before, after in joints:
         cut = {(a, b) for a in _classes_of(before) for b in _classes_of(after) if not follows[a][b]}
         if cut:
@@ -145,10 +145,10 @@ def _set_apart_of_bytes(vocab: Vocab, pattern: Pattern) -> list[str] | None:
             fewest: list[int] = min(sides, key=len, default=[])
             if not fewest:
                 return None
-            found.update(fewest)
-            if len(found) > MOST_APART:
+            characters.update(fewest)
+            if len(characters) > MOST_APART:
                 return None
-    apart = {code: int(_classes()[code]) for code in sorted(found)}
+    apart = {code: int(_classes()[code]) for code in sorted(characters)}
     for before, after in joints if apart else ():
         # A piece must not join such a character to one that the pattern does not separate from it.
         for code, a in apart.items():
@@ -169,11 +169,11 @@ def _characters(raw: bytes) -> list[bytes]:
 def _classes() -> NDArray[np.uint8]:
     """The class of every code point, as a number of a class in `Pattern.rules`."""
     ranges = Pattern().rules()["classes"]
-    found = np.full(0x110000, len(ranges), np.uint8)
+    classes = np.full(0x110000, len(ranges), np.uint8)
     for k, borders in enumerate(ranges):
         for first, last in zip(borders[::2], borders[1::2], strict=True):
-            found[first : last + 1] = k
-    return found
+            classes[first : last + 1] = k
+    return classes
 
 
 @lru_cache(maxsize=1 << 16)

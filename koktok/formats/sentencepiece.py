@@ -65,7 +65,7 @@ DECOMPOSED = 0x30000
 def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
     # Without folds that depend on any number of neighbours; see `differences`.
     normal = Normalizer(replace(folds, lone_jamo=False, repeats=0))
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     folded: dict[str, list[str]] = {}  # by the last character of their replacement, which a mark may follow
     for source in normal.sources:
         folded.setdefault(normal(source)[-1:], []).append(source)
@@ -74,7 +74,7 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
         target = normal(source)
         target = hangul.split(target) if jamo else target
         if target != source:
-            found[source] = target
+            table[source] = target
 
     for source in normal.sources:
         add(source)
@@ -99,8 +99,8 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
         target = normal(source)
         if target in REPEATED:
             for length in range(folds.repeats + 1, folds.repeats + LENGTHS + 1):
-                found[source * length] = target * folds.repeats
-    return dict(sorted(found.items()))
+                table[source * length] = target * folds.repeats
+    return dict(sorted(table.items()))
 
 
 def charsmap(normalizer: Normalizer) -> bytes:

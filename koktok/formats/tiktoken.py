@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product
-from koktok.formats.hf import parsed
+from koktok.formats.hf import check_sparse, parsed
 from koktok.formats.limits import unsupported_reason
 from koktok.text.patterns import PUBLISHED, TIKTOKEN
-from koktok.vocab import BYTE_OF, Vocab, check_sparse
+from koktok.vocab import BYTE_OF, Vocab
 
 if TYPE_CHECKING:
     import tiktoken
@@ -69,7 +69,7 @@ class Ranks:
         missing = [byte for byte in range(256) if bytes([byte]) not in self.ranks]
         if missing:
             raise ArtifactError(
-                f"expected ranks of all 256 bytes, got none for {len(missing)} of them, first 0x{missing[0]:02X}"
+                f"expected ranks of all 256 bytes, got none for {len(missing)}, first 0x{missing[0]:02X}"
             )
         taken: dict[int, object] = {}
         for piece, i in (*self.ranks.items(), *self.specials.items()):
@@ -169,7 +169,7 @@ def load(folder: str | Path) -> Ranks:
 
 def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int]:
     r"""Read a ranks file: lines of base64, a space, a rank."""
-    found: dict[bytes, int] = {}
+    ranks: dict[bytes, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line:
             continue
@@ -181,12 +181,12 @@ def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int
                 f"line {number} of `{where}`: expected a piece in base64, a space and a rank, got {line[:60]!r}",
                 hint="a .tiktoken file has lines like `IQ== 0`",
             ) from error
-        if key in found:
+        if key in ranks:
             raise ArtifactError(f"line {number} of `{where}` has the piece {key!r} a second time")
-        found[key] = value
-    if not found:
+        ranks[key] = value
+    if not ranks:
         raise ArtifactError(f"`{where}` holds no ranks", hint="a .tiktoken file has lines like `IQ== 0`")
-    return found
+    return ranks
 
 
 _TEKKEN_NAMES = (

@@ -1,11 +1,11 @@
 """Marks of tokens: which of them begin an eojeol or a morpheme of the text.
 
 The marks of a word depend on the word alone, because the analyser reads words, as in training. So they are computed once for each
-distinct word and kept beside its ids in the table of the bulk encoder. For a tokenizer of another library they are
+distinct word and stored with its ids in the table of the bulk encoder. For a tokenizer of another library they are
 computed from the offsets of its tokens.
 
-A border is where a token *and* an eojeol or a morpheme begin. A border inside a token is none, so a superword, or a piece
-that contains a particle, is one unit.
+A border is a place where a token *and* an eojeol or a morpheme begin. Places inside a token are no borders, so a superword, or a
+piece that contains a particle, is one unit.
 """
 
 from __future__ import annotations
@@ -39,20 +39,7 @@ _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of
 
 
 class MarkedTexts:
-    """An encoder of texts to ids and marks, for a tokenizer that koktok trained or imported.
-
-    Examples
-    --------
-    >>> from koktok import Recipe
-    >>> from koktok.tokenizer import TrainedTokenizer
-    >>> from koktok.segment import Policy, Whitespace
-    >>> from koktok.vocab import Vocab
-    >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
-    >>> marked = MarkedTexts(tokenizer, WordCuts(Whitespace(), Policy.parse("morphemes")))
-    >>> for _, tokens, marks in marked(iter([Block.of(["가나 가.", "나"])])):
-    ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
-    [' 가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
-    """
+    """An encoder of texts to ids and marks, for a tokenizer that koktok trained or imported."""
 
     def __init__(self, tokenizer: TrainedTokenizer | LibraryTokenizer, lexicon: WordCuts) -> None:
         self.tokenizer, self.lexicon, self.facts = tokenizer, lexicon, TokenFacts.of(tokenizer)
@@ -90,7 +77,7 @@ class MarkedTexts:
             texts = make()
             lines = [texts.text(i) for i in range(len(texts))]
             encodings = [self.tokenizer.encode(line) for line in lines]
-            words = [[(found.start(), found[0]) for found in re.finditer(r"\S+", line)] for line in lines]
+            words = [[(match.start(), match[0]) for match in re.finditer(r"\S+", line)] for line in lines]
             # The analyser reads NFC; in any other spelling of a word its cuts have other places.
             flat = [word if nfc(word) == word else "" for row in words for _, word in row]
             distinct = sorted(set(flat))
@@ -184,11 +171,11 @@ class _Marking:
 @njit(nogil=True, cache=True)
 def _blanks(data, begins, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The number of spaces that each word begins with."""
-    found = np.zeros(len(begins), np.int64)
+    counts = np.zeros(len(begins), np.int64)
     for i in range(len(begins)):
-        while begins[i] + found[i] < ends[i] and data[begins[i] + found[i]] == 32:
-            found[i] += 1
-    return found
+        while begins[i] + counts[i] < ends[i] and data[begins[i] + counts[i]] == 32:
+            counts[i] += 1
+    return counts
 
 
 _SPACES = np.array([chr(i).isspace() for i in range(1 << 16)])

@@ -133,15 +133,6 @@ def chunks_layout(shard: PackedShard, length: int) -> Layout:
     """Cut the stream of all documents of a shard, with an end token after each, every `length` tokens.
 
     A segment ends with its document or with the instance; an empty segment is an end token alone.
-
-    Examples
-    --------
-    >>> from koktok.instances.packing import PackedShard
-    >>> none = np.zeros(0)
-    >>> shard = PackedShard(np.arange(9), none, np.array([0, 3, 4, 9]), none, none, none)
-    >>> layout = chunks_layout(shard, 4)
-    >>> layout.starts.tolist(), layout.begins.tolist(), layout.ends.tolist()
-    ([0, 1, 3, 4], [0, 3, 4, 6], [3, 4, 6, 9])
     """
     most = len(shard.documents) + (len(shard.ids) + len(shard.documents)) // length + 2
     starts, begins, ends = np.zeros(most + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
@@ -183,15 +174,6 @@ def best_fit_layout(shard: PackedShard, length: int) -> Layout:
     """Put documents, with an end token after each, where they leave the least room, the longest first (Ding et al. 2024).
 
     Only documents that are longer than an instance are cut.
-
-    Examples
-    --------
-    >>> from koktok.instances.packing import PackedShard
-    >>> none = np.zeros(0)
-    >>> shard = PackedShard(np.arange(12), none, np.array([0, 3, 5, 6, 12]), none, none, none)
-    >>> layout = best_fit_layout(shard, 5)
-    >>> layout.starts.tolist(), layout.begins.tolist(), layout.ends.tolist()
-    ([0, 1, 2, 4, 5], [6, 0, 3, 5, 11], [11, 3, 5, 6, 12])
     """
     sizes = np.diff(shard.documents)
     pieces = -(-(sizes + 1) // length) * (sizes > 0)
@@ -213,21 +195,21 @@ def best_fit_layout(shard: PackedShard, length: int) -> Layout:
 @njit(nogil=True, cache=True)
 def _fit(costs, length, bins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Choose the bin of every piece; open bins are in one linked list for each size of the room left, the last one first."""
-    head, behind, n = np.full(length + 1, -1), np.full(len(costs), -1), 0
+    head, following, n = np.full(length + 1, -1), np.full(len(costs), -1), 0
     for k in range(len(costs)):
         left = costs[k]
         while left <= length and head[left] < 0:
             left += 1
         if left <= length:
-            found = head[left]
-            head[left] = behind[found]
+            chosen = head[left]
+            head[left] = following[chosen]
         else:
-            found, left = n, length
+            chosen, left = n, length
             n += 1
-        bins[k] = found
+        bins[k] = chosen
         left -= costs[k]
-        behind[found] = head[left]
-        head[left] = found
+        following[chosen] = head[left]
+        head[left] = chosen
     return n
 
 
@@ -240,11 +222,11 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
     if layout.closed is None:
         sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
     else:
-        behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(closed)])
-        sizes += behind[layout.starts[which + 1]] - behind[layout.starts[which]]
+        closed_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(closed)])
+        sizes += closed_before[layout.starts[which + 1]] - closed_before[layout.starts[which]]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     total = int(offsets[-1])
-    found = Gathered(
+    gathered = Gathered(
         np.empty(total, np.int32),
         np.empty(total, np.uint8),
         np.empty(total, np.uint8),
@@ -254,9 +236,9 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
     edges = [np.array(edge, np.int32) for edge in (frame.head, frame.between, frame.tail)]
     _gather(
         shard.ids, shard.marks, layout.starts, layout.begins, layout.ends, which, *edges, closed, frame.kinds[0], frame.kinds[1],
-        found.ids, found.marks, found.kinds, found.segments, offsets,
+        gathered.ids, gathered.marks, gathered.kinds, gathered.segments, offsets,
     )  # fmt: skip
-    return found
+    return gathered
 
 
 @njit(nogil=True, cache=True)

@@ -1,6 +1,6 @@
 """Masking: which units of an instance a model has to predict, and what replaces them.
 
-Every unit of an instance is chosen with the same probability, whatever its length: as many units as the rate says are drawn without
+Every unit of an instance is chosen with the same probability, independent of its length: a number of units by the rate is drawn without
 replacement, rounded up or down at random so that the mean is exact. BERT's own code takes words in random order and skips
 those that no longer fit, so it masks long words less often than short ones.
 
@@ -46,7 +46,7 @@ USE = 1
 """The use of the random numbers, see `koktok.instances.philox.set_stream`."""
 
 LONGEST_SPAN, SPAN_STOPS = 10, 0.2
-"""SpanBERT (Joshi et al. 2020): a span ends with this probability behind each word; 3.8 words on average."""
+"""SpanBERT (Joshi et al. 2020): a span ends with this probability after each word; 3.8 words on average."""
 
 _TOKEN, _EOJEOL, _MORPHEME, _STEM, _SPAN = range(5)
 

@@ -175,7 +175,7 @@ def write_packed(
         # A tokenizer with a prefix space puts it before every text.
         between = "" if isinstance(tokenizer, TrainedTokenizer) and tokenizer.prefix else " "
         longest = [0]
-        found = read(
+        sentences = read(
             sources,
             by=settings.documents,
             sentences=settings.sentences,
@@ -184,7 +184,7 @@ def write_packed(
             on_progress=report_read,
         )
         owners = array("H")
-        batches = skip_finished(_texts(found, owners, longest), notes, "texts")
+        batches = skip_finished(_texts(sentences, owners, longest), notes, "texts")
         done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
         marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
         _write_shards(marked, notes, dtype, settings.shard_tokens, owners, done)
@@ -208,7 +208,7 @@ def _bytes(source: Source) -> int | None:
 
 
 def _tokenizer_values(tokenizer: TrainedTokenizer | LibraryTokenizer) -> dict[str, Any]:
-    """Return what instances need to know of a tokenizer, for the manifest."""
+    """Return the values of a tokenizer for the manifest."""
     values = TokenFacts.of(tokenizer).values()
     specials = tokenizer.vocab.special_ids
     return {
@@ -233,11 +233,11 @@ def _frame(tokenizer: TrainedTokenizer | LibraryTokenizer, roles: dict[str, int]
     return [[cls, 0], ["A", 0], *([*between, ["B", kind], [sep, kind]] if pair else [[sep, 0]])]
 
 
-def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[Block]:
+def _texts(batches: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[Block]:
     """Yield the texts alone, and record the source of each document and the bytes of the longest one."""
     begun = False  # in the batch before
     size = 0
-    for source, texts in found:
+    for source, texts in batches:
         goes_on = texts[-1] != ""
         owners.extend([source] * (texts.count("") + goes_on - begun))
         begun = goes_on
@@ -291,7 +291,7 @@ def _write_shards(
             held.clear()
         size, digest = 0, sha256()
 
-    for texts, tokens, found in marked:
+    for texts, tokens, batch_marks in marked:
         over = texts.ends == texts.begins
         closes = np.flatnonzero(over) + 1
         at = 0
@@ -304,7 +304,7 @@ def _write_shards(
             last = late if goes_on else last
             begin, end = int(tokens.indptr[at]), int(tokens.indptr[last])
             ids.append(tokens.ids[begin:end].astype(dtype))
-            marks.append(found[begin:end])
+            marks.append(batch_marks[begin:end])
             lengths.append(np.diff(tokens.indptr[at : last + 1]))
             ended.append(over[at:last])
             digest.update(texts.content(at, last))

@@ -54,9 +54,9 @@ def next_64(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compil
             k0, k1 = k0 + _W0, k1 + _W1
         state[6], state[7], state[8], state[9] = c0, c1, c2, c3
         state[10] = _ZERO
-    found = state[np.uint64(6) + state[10]]
+    number = state[np.uint64(6) + state[10]]
     state[10] += _ONE
-    return found
+    return number
 
 
 @njit(nogil=True, cache=True)
@@ -74,19 +74,19 @@ def randint(state, n):  # type: ignore[no-untyped-def]  # pragma: no cover - com
 @njit(nogil=True, cache=True)
 def digest_of(ids):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """64 bits of hash of a run of ids, which identify a document or an instance."""
-    found = np.uint64(len(ids)) * _W0
+    hashed = np.uint64(len(ids)) * _W0
     for i in ids:
-        found = (found ^ np.uint64(i)) * _FACTOR
-        found ^= found >> _HALF
-    return (found * _W1) ^ (found >> np.uint64(29))
+        hashed = (hashed ^ np.uint64(i)) * _FACTOR
+        hashed ^= hashed >> _HALF
+    return (hashed * _W1) ^ (hashed >> np.uint64(29))
 
 
 @njit(nogil=True, cache=True)
 def _round(half, bits, turn, seed, epoch):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    found = (np.uint64(half) + np.uint64(turn + 1) * _W0) ^ (seed * _M0) ^ (epoch * _M1)
+    hashed = (np.uint64(half) + np.uint64(turn + 1) * _W0) ^ (seed * _M0) ^ (epoch * _M1)
     for _ in range(3):
-        found = (found ^ (found >> _HALF)) * _FACTOR
-    return np.int64((found >> _HALF) & ((_ONE << np.uint64(bits)) - _ONE))
+        hashed = (hashed ^ (hashed >> _HALF)) * _FACTOR
+    return np.int64((hashed >> _HALF) & ((_ONE << np.uint64(bits)) - _ONE))
 
 
 @njit(nogil=True, cache=True)

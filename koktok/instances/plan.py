@@ -157,15 +157,15 @@ class Instances(Sequence[dict[str, Any]]):
             parts.append(gather(self._shard(int(shard)), self._layouts[shard], mine, self.frame))
             if (column := self._layouts[shard].labels) is not None:
                 labels.append(column[mine])
-        found = _in_order(parts, order)
+        gathered = _in_order(parts, order)
         lists: dict[str, NDArray[Any]] = {}
         others: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = {}
-        offsets = found.offsets
+        offsets = gathered.offsets
         if self.plan.kind == "t5":
-            lists["input_ids"], offsets, *target = self._corrupted(found)
+            lists["input_ids"], offsets, *target = self._corrupted(gathered)
             others["labels"] = (target[0], target[1])
         else:
-            lists = self._lists(found)
+            lists = self._lists(gathered)
         values: dict[str, NDArray[Any]] = {}
         if labels:
             values["next_sentence_label"] = np.concatenate(labels)[np.argsort(order, kind="stable")].astype(np.int64)
@@ -193,21 +193,23 @@ class Instances(Sequence[dict[str, Any]]):
         room = plan.length - self.frame.size(1)
         return sentences_layout(shard, room, across=self.plan.across, between=len(self.frame.between))
 
-    def _corrupted(self, found: Gathered) -> tuple[NDArray[Any], ...]:
-        chosen = self.plan.masking.choose(found.ids, found.marks, found.offsets, seed=self.plan.seed, epoch=self.epoch)
+    def _corrupted(self, gathered: Gathered) -> tuple[NDArray[Any], ...]:
+        chosen = self.plan.masking.choose(
+            gathered.ids, gathered.marks, gathered.offsets, seed=self.plan.seed, epoch=self.epoch
+        )
         sentinels = np.array(self.packed.manifest["sentinels"], np.int32)
-        return corrupt(found.ids, chosen, found.offsets, sentinels=sentinels, end=self.roles["eos_token"])
+        return corrupt(gathered.ids, chosen, gathered.offsets, sentinels=sentinels, end=self.roles["eos_token"])
 
-    def _lists(self, found: Gathered) -> dict[str, NDArray[Any]]:
-        types = {"token_type_ids": found.kinds} if self.frame.kinds[1] else {}
+    def _lists(self, gathered: Gathered) -> dict[str, NDArray[Any]]:
+        types = {"token_type_ids": gathered.kinds} if self.frame.kinds[1] else {}
         if self.plan.kind == "lm":
-            return _lm_lists(found)
+            return _lm_lists(gathered)
         if not self.masked:
-            return {"input_ids": found.ids, **types, "marks": found.marks}
+            return {"input_ids": gathered.ids, **types, "marks": gathered.marks}
         read, labels = self.plan.masking.apply(
-            found.ids,
-            found.marks,
-            found.offsets,
+            gathered.ids,
+            gathered.marks,
+            gathered.offsets,
             mask_id=self.roles["mask_token"],
             ordinary=self.packed.ordinary,
             seed=self.plan.seed,
@@ -216,17 +218,17 @@ class Instances(Sequence[dict[str, Any]]):
         return {"input_ids": read, **types, "labels": labels}
 
 
-def _lm_lists(found: Gathered) -> dict[str, NDArray[Any]]:
+def _lm_lists(gathered: Gathered) -> dict[str, NDArray[Any]]:
     """Return ids, labels (none for the first token of a document), and the places of tokens in their documents."""
-    segment = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets)) << 32 | found.segments
+    segment = np.repeat(np.arange(len(gathered.offsets) - 1), np.diff(gathered.offsets)) << 32 | gathered.segments
     fresh = np.concatenate([[True], segment[1:] != segment[:-1]])
     at = np.arange(len(segment))
     places = at - np.maximum.accumulate(np.where(fresh, at, 0))
     return {
-        "input_ids": found.ids,
-        "labels": np.where(fresh, np.int32(IGNORED), found.ids),
+        "input_ids": gathered.ids,
+        "labels": np.where(fresh, np.int32(IGNORED), gathered.ids),
         "position_ids": places.astype(np.int32),
-        "document_ids": found.segments,
+        "document_ids": gathered.segments,
     }
 
 

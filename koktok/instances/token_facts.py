@@ -1,4 +1,4 @@
-"""What instances need to know of every id of a tokenizer, in one table: which ids are special, ordinary, white space, a symbol.
+"""Facts about every id of a tokenizer, in one table: whether it is special, ordinary, white space, a symbol.
 
 A token begins an eojeol if white space is before it. A piece that holds its space is known by its id; in a WordPiece vocabulary the
 pieces hold none, and a piece without `##` is taken for the beginning. `koktok.instances.borders` has the text as well. It and
@@ -114,7 +114,7 @@ class TokenFacts:
 
     @cached_property
     def opens(self) -> NDArray[np.bool_]:
-        """Whether each token begins an eojeol, as far as the id alone says."""
+        """Whether each token begins an eojeol, as far as the id alone shows."""
         continues = np.array([token.startswith("##") for token in self.tokens])
         return np.array([bool(text) for text in self.written]) & ~continues if continues.any() else self.spaced
 
@@ -172,13 +172,7 @@ def _flags(size: int, ids: Iterable[int]) -> NDArray[np.bool_]:
 
 
 def _ranges(ids: Sequence[int]) -> list[list[int]]:
-    """Return rising numbers as half-open ranges.
-
-    Examples
-    --------
-    >>> _ranges([0, 1, 2, 7])
-    [[0, 3], [7, 8]]
-    """
+    """Return rising numbers as half-open ranges: 0, 1, 2, 7 as [0, 3], [7, 8]."""
     ranges: list[list[int]] = []
     for i in ids:
         if ranges and ranges[-1][1] == i:

@@ -69,18 +69,18 @@ class WordCuts:
             if len(self._known) > MOST:
                 self._known.clear()
             self._learn([word for word in dict.fromkeys(bare) if word not in self._known and has_syllable(word)])
-            found = [self._known.get(word, ()) for word in bare]
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(cuts) for cuts in found], dtype=np.int64)])
+            rows = [self._known.get(word, ()) for word in bare]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(cuts) for cuts in rows], dtype=np.int64)])
         before = [len(word) - len(alone) for word, alone in zip(spaced, bare, strict=True)]
-        offsets = [spaces + offset for spaces, cuts in zip(before, found, strict=True) for offset, _ in cuts]
-        return starts, np.array(offsets, np.int64), np.array([ending for _, ending in chain(*found)], np.bool_)
+        offsets = [spaces + offset for spaces, cuts in zip(before, rows, strict=True) for offset, _ in cuts]
+        return starts, np.array(offsets, np.int64), np.array([ending for _, ending in chain(*rows)], np.bool_)
 
     def _learn(self, words: list[str]) -> None:
         if not words:
             return
-        found = segment_counts(Counts.from_mapping(dict.fromkeys(words, 1)), self.segmenter, self.policy)
-        cuts = [*zip(found.offset.tolist(), np.isin(found.kind, _ENDINGS).tolist(), strict=True)]
-        for word, (start, end) in zip(found.words, pairwise(found.start.tolist()), strict=True):
+        segmented = segment_counts(Counts.from_mapping(dict.fromkeys(words, 1)), self.segmenter, self.policy)
+        cuts = [*zip(segmented.offset.tolist(), np.isin(segmented.kind, _ENDINGS).tolist(), strict=True)]
+        for word, (start, end) in zip(segmented.words, pairwise(segmented.start.tolist()), strict=True):
             self._known[word] = tuple(cuts[start:end])
 
 

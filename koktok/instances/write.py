@@ -1,4 +1,4 @@
-"""Instances on a disk: Arrow files that `datasets.load_dataset` opens, made shard by shard by any number of workers.
+"""Instances in files: Arrow files that `datasets.load_dataset` opens, written shard by shard by any number of workers.
 
 A shard holds the instances of one epoch from a number on; a killed run resumes with the first unfinished shard. `README.md` has the
 configuration of the Hub's data sets, `manifest.json` the origin of the rows.
@@ -43,7 +43,7 @@ configs:
 
 # Training instances, made by koktok
 
-`datasets.load_dataset("this-folder")`. manifest.json says what they were made from and how.
+`datasets.load_dataset("this-folder")`. manifest.json has their origin and settings.
 """
 
 
@@ -91,13 +91,13 @@ def write_instances(
         },
         "koktok": version("koktok"),
     }
-    made = Instances(packed, plan, masked=masked)
+    instances = Instances(packed, plan, masked=masked)
 
     def make(notes: Checkpoint) -> dict[str, Any]:
         at, counts = 0, []
         for epoch in range(epochs):
-            made.set_epoch(epoch)
-            n = len(made)
+            instances.set_epoch(epoch)
+            n = len(instances)
             counts.append(n)
             jobs = range(0, n, shard_instances)
             begun = [(at + k, first) for k, first in enumerate(jobs) if at + k >= len(notes.parts)]
@@ -107,7 +107,7 @@ def write_instances(
                 number, first = job
                 name = f"shard-{number:05d}"
                 last = min(first + shard_instances, n)
-                _write_shard(notes.folder / f"{name}.arrow", made, first, last)
+                _write_shard(notes.folder / f"{name}.arrow", instances, first, last)
                 return {"name": name, "epoch": epoch, "first": first, "instances": last - first}
 
             with ThreadPoolExecutor(workers_of(workers)) as pool:
@@ -126,7 +126,7 @@ def write_instances(
 
 
 _MOST_IDS = 1 << 24
-"""More than any vocabulary has."""
+"""Maximum number of ids of a vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -160,19 +160,26 @@ def manifest_of(folder: str | Path) -> dict[str, Any]:
     """Read the manifest of a folder of instances."""
     hint = "koktok instances TOKENIZER TEXT --out FOLDER"
     manifest = read_manifest(folder, "instances", LAYOUT, wrong="holds no instances", hint=hint)
-    found = checked(_Manifest, json.dumps(manifest), f"the manifest of `{folder}`", hint)
+    checked_manifest = checked(_Manifest, json.dumps(manifest), f"the manifest of `{folder}`", hint)
     size, ids = (
-        found.vocab_size,
-        [*found.roles.values(), *found.specials, *(i for span in found.excluded for i in span)],
+        checked_manifest.vocab_size,
+        [
+            *checked_manifest.roles.values(),
+            *checked_manifest.specials,
+            *(i for span in checked_manifest.excluded for i in span),
+        ],
     )
-    if not 0 < size <= _MOST_IDS or not all(0 <= i <= size for i in ids) or found.plan.length < 1:
+    if not 0 < size <= _MOST_IDS or not all(0 <= i <= size for i in ids) or checked_manifest.plan.length < 1:
         raise ArtifactError(
             f"the manifest of `{folder}` has {size:,} ids; expected at most {_MOST_IDS:,}, and its own ids below",
             hint=hint,
         )
-    if not all(0 <= shard.epoch < found.epochs <= len(found.n_instances) for shard in found.shards):
+    if not all(
+        0 <= shard.epoch < checked_manifest.epochs <= len(checked_manifest.n_instances)
+        for shard in checked_manifest.shards
+    ):
         raise ArtifactError(
-            f"the manifest of `{folder}` has a shard of another epoch than its {found.epochs}", hint=hint
+            f"the manifest of `{folder}` has a shard of another epoch than its {checked_manifest.epochs}", hint=hint
         )
     return manifest
 
@@ -189,12 +196,12 @@ def record_batches(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
         raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances TOKENIZER TEXT ...") from error
 
 
-def _write_shard(path: Path, made: Instances, first: int, last: int) -> None:
+def _write_shard(path: Path, instances: Instances, first: int, last: int) -> None:
     pa = arrow()
     writer = None
     with pa.OSFile(str(path), "wb") as file:
         for begin in range(first, last, _BATCH):
-            batch = _record_batch(made.batch(range(begin, min(begin + _BATCH, last))))
+            batch = _record_batch(instances.batch(range(begin, min(begin + _BATCH, last))))
             writer = writer or pa.ipc.new_file(file, batch.schema)
             writer.write_batch(batch)
         if writer:

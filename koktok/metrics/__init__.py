@@ -1,4 +1,4 @@
-"""Lines, a tokenizer and gold to scores; `definitions.toml` says what each metric is.
+"""Scores of a tokenizer on lines and on gold morphemes; `definitions.toml` defines each metric.
 
 Everything is a ratio of sums per line, so values, domains, intervals and paired tests come from the same tables, and a metric
 over shards is the metric over the whole.

@@ -1,9 +1,8 @@
 """Cuts against the boundaries of gold morphemes.
 
-A cut counts where it stands between two Hangul syllables of one eojeol. A boundary inside a syllable (했 = 하 + 었) has no legal
-cut; it stays out of M10a and is a miss that nobody can avoid in M10b. A cut beside such a syllable (해|요 for 하 + 아요) is
-neither right nor wrong. No figure travels without the trivial row (one token a syllable) and the arithmetic bound
-F1 ≤ 2·min(c, g)/(c + g).
+A cut counts between two Hangul syllables of one eojeol. A boundary inside a syllable (했 = 하 + 었) has no legal cut; M10a leaves
+it out, and in M10b it is an unavoidable miss. A cut beside such a syllable (해|요 for 하 + 아요) is neither right nor wrong. Every
+figure is reported with the trivial row (one token for each syllable) and the arithmetic bound F1 ≤ 2·min(c, g)/(c + g).
 """
 
 from __future__ import annotations
@@ -129,19 +128,19 @@ def _first_boundaries(tokens: PageTokens, gold: GoldPage) -> dict[str, Ints]:
 def by_type(tokens: PageTokens, gold: GoldPage) -> float:
     """Boundary F1 averaged over distinct eojeols, each over all its occurrences."""
     page, cuts = gold.page, tokens.cuts & gold.inner
-    hits, made, wanted = (np.append(0, np.cumsum(m)) for m in (cuts & gold.borders, cuts, gold.borders))
+    hits, made_cuts, borders = (np.append(0, np.cumsum(m)) for m in (cuts & gold.borders, cuts, gold.borders))
     sums: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     text, (starts, ends) = "".join(page.lines), (side[gold.eojeols] for side in (page.eojeol_starts, page.eojeol_ends))
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         total = sums[text[start:end]]
         total[0] += 2 * int(hits[end] - hits[start])
-        total[1] += int(made[end] - made[start] + wanted[end] - wanted[start])
+        total[1] += int(made_cuts[end] - made_cuts[start] + borders[end] - borders[start])
     scores = [above / below for above, below in sums.values() if below]
     return float(np.mean(scores)) if scores else float("nan")
 
 
 def trivial_rows(gold: GoldPage) -> dict[str, float]:
-    """What stands beside every boundary score of this gold: one token a syllable, and the recall without jamo."""
+    """Reference figures of a gold corpus: one token for each syllable, and the recall without jamo."""
     borders, places, fused = int(gold.borders.sum()), int(gold.inner.sum()), int(gold.fused.sum())
     eojeols = int(gold.eojeols.sum())
     return {

@@ -92,11 +92,11 @@ def _pairs(words: dict[str, tuple[frozenset[str], frozenset[str], frozenset[str]
         return np.triu(table @ table.T > 0, k=1)
 
     surface, merged, token = share(0), share(1), share(2)
-    found = {
+    masks = {
         "token": token,
         "surface": surface,
         "surface_both": surface & token,
         "merged": merged,
         "merged_both": merged & token,
     }
-    return {f"pairs_{name}": float(pairs.sum()) for name, pairs in found.items()}
+    return {f"pairs_{name}": float(pairs.sum()) for name, pairs in masks.items()}

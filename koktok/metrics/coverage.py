@@ -31,7 +31,7 @@ def coverage(tokenizer: Tokenizer) -> Coverage:
     """The coverage of a tokenizer with a closed vocabulary, on the lines of corpora/mini."""
     lines = mini_lines()
     written = [tokenizer.token_bytes(i) for i in range(tokenizer.size or 0)]
-    texts = {normalize("NFC", found.decode(errors="replace").removeprefix(" ")) for found in written if found}
+    texts = {normalize("NFC", piece.decode(errors="replace").removeprefix(" ")) for piece in written if piece}
     running = [char for line in lines for char in line if not char.isspace()]
     ids = tokenizer.encode_lines(lines).ids
     parts = [i in tokenizer.fragments or "\ufffd" in (written[i] or b"").decode(errors="replace") for i in ids.tolist()]

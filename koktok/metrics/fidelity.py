@@ -45,15 +45,15 @@ def round_trip(tokenizer: Tokenizer, text: Text) -> Table | None:
     """Whether each line comes back: exactly, but for normalization, but for runs of white space."""
     if not tokenizer.decodes:
         return None
-    kept = np.zeros((3, len(text)), dtype=np.int64)
+    same = np.zeros((3, len(text)), dtype=np.int64)
     for part in text.batches():
         lines = text.lines[part]
         rows = tokenizer.encode_lines(lines)
         for k, line in enumerate(lines):
             back = tokenizer.decode(rows[k].tolist())
-            kept[:, part.start + k] = _same(back, line)
+            same[:, part.start + k] = _same(back, line)
     one = np.ones(len(text), dtype=np.int64)
-    columns = {"lines": one, "strict": kept[0], "nfc": kept[1], "spaces": kept[2]}
+    columns = {"lines": one, "strict": same[0], "nfc": same[1], "spaces": same[2]}
     return Table(columns, text.units.of)
 
 
@@ -65,13 +65,13 @@ def _same(back: str, text: str) -> tuple[bool, bool, bool]:
 
 def probes(tokenizer: Tokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
     """Counts over `PROBES`, and which categories came back (up to canonical equivalence)."""
-    found: dict[str, bool | None] = {}
+    outcomes: dict[str, bool | None] = {}
     strict = 0
     for name, text in PROBES:
         rows = tokenizer.encode_lines([text])
         back = tokenizer.decode(rows.ids.tolist()) if tokenizer.decodes else None
-        found[name] = None if back is None else _same(back, text)[1]
+        outcomes[name] = None if back is None else _same(back, text)[1]
         strict += back == text
-    passed = sum(bool(ok) for ok in found.values())
-    asked = sum(ok is not None for ok in found.values())
-    return {"probes": asked, "probes_nfc": passed, "probes_strict": strict}, found
+    passed = sum(bool(ok) for ok in outcomes.values())
+    asked = sum(ok is not None for ok in outcomes.values())
+    return {"probes": asked, "probes_nfc": passed, "probes_strict": strict}, outcomes

@@ -31,7 +31,7 @@ HELD: Final = 5
 """Every fifth block is held out."""
 
 UNKNOWN_BITS: Final = 16
-"""What each character inside an unknown token costs besides: it has to be told by other means."""
+"""Additional bits of each character inside an unknown token, which has to be transmitted by other means."""
 
 
 def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size: int) -> list[Floats]:
@@ -70,7 +70,7 @@ def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size:
     grams, first, counts = np.unique(keys, return_index=True, return_counts=True)
     for k in range(order - 1, -1, -1):
         tables.append((k, grams, counts))
-        if k:  # how many different tokens stand before each shorter n-gram, in place of how often it stands
+        if k:  # the number of different tokens before each shorter n-gram, in place of its count
             grams, again, counts = np.unique(
                 contexts[k - 1][first] * width + word[first], return_index=True, return_counts=True
             )
@@ -85,8 +85,8 @@ def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size:
         kinds = np.bincount(context)
         known = questions[k] >= 0
         c = np.where(known, questions[k], 0)
-        found = _find(grams, np.where(known, c * width + question, -1))
-        count = np.where(found >= 0, counts[np.maximum(found, 0)], 0)
+        at_gram = _find(grams, np.where(known, c * width + question, -1))
+        count = np.where(at_gram >= 0, counts[np.maximum(at_gram, 0)], 0)
         mixed = (np.maximum(count - discount, 0) + discount * kinds[c] * p) / total[c]
         p = np.where(known, mixed, p)
     bits = -np.log2(p)
@@ -94,12 +94,12 @@ def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size:
     return [bits[a:b] for a, b in pairwise(ends)]
 
 
-def _find(known: Ints, wanted: Ints) -> Ints:
-    """Where each wanted key stands among the sorted known ones; −1 where it does not."""
+def _find(known: Ints, keys: Ints) -> Ints:
+    """The index of each key among the sorted known ones; −1 for others."""
     if not len(known):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[at] == wanted, at, -1)
+        return np.full(len(keys), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[at] == keys, at, -1)
 
 
 def lines_of(rows: Tokens) -> list[Ints]:
@@ -111,8 +111,8 @@ def unknown_bits(tokenizer: Tokenizer, rows: Tokens) -> Floats:
     """What the characters inside unknown tokens cost besides, for each line."""
     bad = np.isin(rows.ids, list(tokenizer.unknown_ids))
     sums = np.concatenate([[0], np.cumsum((rows.ends - rows.starts) * bad)])
-    found: Floats = UNKNOWN_BITS * np.diff(sums[rows.indptr]).astype(np.float64)
-    return found
+    bits: Floats = UNKNOWN_BITS * np.diff(sums[rows.indptr]).astype(np.float64)
+    return bits
 
 
 def ngram_table(tokenizer: Tokenizer, text: Text) -> Table | None:
@@ -140,21 +140,21 @@ def ngram_table(tokenizer: Tokenizer, text: Text) -> Table | None:
 
 
 def segmentation_entropy(tokenizer: Tokenizer, text: Text) -> Table | None:
-    """Bits of the posterior over segmentations of each line; None where the model is no Unigram that we can ask."""
+    """Bits of the posterior over segmentations of each line; None if the model is no Unigram with known scores."""
     scores = tokenizer.unigram()
     if scores is None:
         return None
     longest, unknown = max(map(len, scores), default=1), 3 * min(scores.values(), default=0.0) - 10
     solved: dict[str, float] = {}
-    found = []
+    entropies = []
     for line in text.lines:
         words = tokenizer.unigram_words(line)
         for word in words:
             if word not in solved:
                 solved[word] = lattice_entropy(word, scores, longest, unknown)
-        found.append(sum(solved[word] for word in words))
+        entropies.append(sum(solved[word] for word in words))
     chars = np.array([len(line) for line in text.lines], dtype=np.int64)
-    return Table({"entropy": np.array(found), "chars": chars}, text.units.of)
+    return Table({"entropy": np.array(entropies), "chars": chars}, text.units.of)
 
 
 def lattice_entropy(word: str, scores: Mapping[str, float], longest: int, unknown: float) -> float:

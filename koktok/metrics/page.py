@@ -38,17 +38,17 @@ class Text:
 
     @classmethod
     def of(cls, domains: Mapping[str, Sequence[str]]) -> Text:
-        """Lines by domain; empty lines are left out. An InputError where a bare `str` comes in place of lines."""
+        """Lines by domain; empty lines are left out. InputError for a bare `str` in place of lines."""
         lines: list[str] = []
         where: list[int] = []
-        for k, (name, given) in enumerate(domains.items()):
-            if isinstance(given, str):
-                raise InputError(f"one `str` came where the lines of `{name}` were wanted")
-            kept = [normalized("NFC", line) for line in given if line.strip()]
-            lines += kept
-            where += [k] * len(kept)
-        found = np.array(where, dtype=np.int64)
-        return cls(lines, found, Units.blocks(found), tuple(domains))
+        for k, (name, texts) in enumerate(domains.items()):
+            if isinstance(texts, str):
+                raise InputError(f"expected the lines of `{name}`, got one `str`")
+            composed = [normalized("NFC", line) for line in texts if line.strip()]
+            lines += composed
+            where += [k] * len(composed)
+        numbers = np.array(where, dtype=np.int64)
+        return cls(lines, numbers, Units.blocks(numbers), tuple(domains))
 
     @classmethod
     def read(cls, paths: Sequence[str | Path]) -> Text:
@@ -56,14 +56,14 @@ class Text:
         from koktok.corpora.paths import as_source
         from koktok.text.sources import read
 
-        found: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for file in (file for path in paths for file in as_source(str(path)).paths):
             stem = Path(file).name.split(".")[0]
-            same = sum(name.split("#")[0] == stem for name in found)
-            found[f"{stem}#{same + 1}" if same else stem] = [
+            same = sum(name.split("#")[0] == stem for name in texts)
+            texts[f"{stem}#{same + 1}" if same else stem] = [
                 line for block in read(as_source(str(file))) for line in block.lines()
             ]
-        return cls.of(found)
+        return cls.of(texts)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -105,18 +105,20 @@ class Text:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Lines that say the same in Korean and in another language."""
+    """Parallel lines in Korean and in another language."""
 
     korean: list[str]
     other: list[str]
 
     def __post_init__(self) -> None:
         if len(self.korean) != len(self.other):
-            raise UsageError(f"parallel text wants as many lines on both sides; {len(self.korean)}, {len(self.other)}")
+            raise UsageError(
+                f"expected as many lines on both sides of parallel text, got {len(self.korean)} and {len(self.other)}"
+            )
 
 
 class Page:
-    """Lines (NFC) as one array of code points, with what every metric asks of them.
+    """Lines (NFC) as one array of code points, with the masks and counts that metrics share.
 
     >>> page = Page(["하늘이 맑다", "응"])
     >>> page.eojeol_starts.tolist(), page.eojeol_ends.tolist(), page.eojeol_lines.tolist()
@@ -160,20 +162,20 @@ class Page:
     @cached_property
     def inner(self) -> Mask:
         """Places between two Hangul syllables of one eojeol, shape (characters + 1,)."""
-        found = np.zeros(len(self.codes) + 1, dtype=bool)
+        places = np.zeros(len(self.codes) + 1, dtype=bool)
         if len(self.codes):
-            found[1:-1] = self.hangul[1:] & self.hangul[:-1]
-            found[self.line_starts] = False
-        return found
+            places[1:-1] = self.hangul[1:] & self.hangul[:-1]
+            places[self.line_starts] = False
+        return places
 
     @cached_property
     def gaps(self) -> Mask:
         """All places inside eojeols, beside punctuation, digits and letters too, shape (characters + 1,)."""
-        found = np.zeros(len(self.codes) + 1, dtype=bool)
+        places = np.zeros(len(self.codes) + 1, dtype=bool)
         if len(self.codes):
-            found[1:-1] = ~self.space[1:] & ~self.space[:-1]
-            found[self.line_starts] = False
-        return found
+            places[1:-1] = ~self.space[1:] & ~self.space[:-1]
+            places[self.line_starts] = False
+        return places
 
     def per_line(self, mask: npt.NDArray[np.generic]) -> Ints:
         """Sums over the characters (or places) of each line."""
@@ -185,7 +187,7 @@ class Page:
         return self.by_line(self.eojeol_lines, mask.astype(np.float64))
 
     def by_line(self, lines: Ints, weights: npt.ArrayLike | None = None) -> Ints:
-        """Sums over things that stand in these lines."""
+        """Sums over items, each in one of these lines."""
         return np.bincount(lines, weights=weights, minlength=len(self)).astype(np.int64)
 
 
@@ -232,8 +234,8 @@ class PageTokens:
 
     def over(self, starts: Ints, ends: Ints) -> Ints:
         """How many tokens have a character in common with each span."""
-        found: Ints = self.started[ends] - self.ended[starts]
-        return found
+        counts: Ints = self.started[ends] - self.ended[starts]
+        return counts
 
     def per_line_of(self, mask: npt.NDArray[np.generic]) -> Ints:
         """Sums over the tokens of each line."""

@@ -1,4 +1,4 @@
-"""What each metric is: `definitions.toml`, read once. A metric is a formula over column sums, and the words that explain it."""
+"""The definitions of metrics in `definitions.toml`: a formula over column sums, and its description in two languages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ratio(above: Any, below: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """What a reader of a figure has to know. `better`: lower, higher, one (nearer to 1), none (a description)."""
+    """The description of a figure. `better`: lower, higher, one (nearer to 1), none (a description)."""
 
     name: str
     title: str
@@ -98,9 +98,9 @@ def boundary_f1_macro(s: Any) -> Any:
 
 def recall_by_kind(s: Any) -> Any:
     """Mean over the kinds that the gold has."""
-    found = np.array([ratio(s[f"hits_{k}"], s[f"borders_{k}"]) for k, _ in enumerate(KINDS[:-1])])
-    held = np.isfinite(found)
-    return ratio(np.where(held, found, 0).sum(axis=0), held.sum(axis=0))
+    recalls = np.array([ratio(s[f"hits_{k}"], s[f"borders_{k}"]) for k, _ in enumerate(KINDS[:-1])])
+    held = np.isfinite(recalls)
+    return ratio(np.where(held, recalls, 0).sum(axis=0), held.sum(axis=0))
 
 
 def percentile_frequency(h: Any) -> Any:
@@ -184,8 +184,8 @@ def describe(which: str) -> list[Metric]:
     known = metrics()
     if which in known:
         return [known[which]]
-    wanted = re.escape(which.upper().removesuffix("."))
-    found = [m for m in known.values() if re.fullmatch(rf"{wanted}($|[^0-9].*)", m.id.upper())]
-    if not found:
+    number = re.escape(which.upper().removesuffix("."))
+    matches = [m for m in known.values() if re.fullmatch(rf"{number}($|[^0-9].*)", m.id.upper())]
+    if not matches:
         raise UsageError(f"`{which}` is no metric", hint="koktok metrics")
-    return found
+    return matches

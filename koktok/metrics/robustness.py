@@ -18,14 +18,14 @@ Edit = tuple[str, list[int]]
 """The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""
 
 CONTEXTS: Final = ("", "그 ", "(", "“")
-"""What stands before a word: the start of a line, another word, a bracket, a quotation mark."""
+"""Contexts before a word: the start of a line, another word, a bracket, a quotation mark."""
 
 KEYS: Final = ("ㅂㅈㄷㄱㅅㅛㅕㅑㅐㅔ", "ㅁㄴㅇㄹㅎㅗㅓㅏㅣ", "ㅋㅌㅊㅍㅠㅜㅡ")
 
 
 def _no_spaces(line: str, _: np.random.Generator) -> Edit:
-    kept = [k for k, char in enumerate(line) if not char.isspace()]
-    return "".join(line[k] for k in kept), kept
+    places = [k for k, char in enumerate(line) if not char.isspace()]
+    return "".join(line[k] for k in places), places
 
 
 def _spaced(line: str, lost: Callable[[int], bool], put: Callable[[int], bool]) -> Edit:
@@ -147,7 +147,7 @@ HANJA: Final = {
 
 
 def _hanja(line: str, _: np.random.Generator) -> Edit:
-    mixed = _WORDS_OF_HANJA.sub(lambda found: HANJA[found[0]], line)
+    mixed = _WORDS_OF_HANJA.sub(lambda match: HANJA[match[0]], line)
     return mixed, [k if new == old else -1 for k, (new, old) in enumerate(zip(mixed, line, strict=True))]
 
 
@@ -210,9 +210,9 @@ def noise(tokenizer: Tokenizer, text: Text, *, seed: int = 0) -> Table:
         old = np.array([k for _, where in edits for k in where], dtype=np.int64)
         old = np.where(old >= 0, old + np.repeat(page.line_starts[:-1], np.diff(after_page.line_starts)), old)
         starts = np.flatnonzero(old >= 0)  # new places of unchanged characters
-        before, here = old[starts[:-1]], old[starts[1:]]
-        joined = (here == before + 1) & (old[starts[1:] - 1] != -1) & page.inner[here]
-        places, old_places = starts[1:][joined], here[joined]
+        before, after_place = old[starts[:-1]], old[starts[1:]]
+        joined = (after_place == before + 1) & (old[starts[1:] - 1] != -1) & page.inner[after_place]
+        places, old_places = starts[1:][joined], after_place[joined]
         a, b = tokens.cuts[old_places], after.cuts[places]
         line = np.searchsorted(page.line_starts, old_places, side="right") - 1
 

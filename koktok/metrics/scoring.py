@@ -62,7 +62,7 @@ class Scores:
     statistics: Statistics = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: the same inputs give the same bytes when keys are sorted."""
+        """Values for JSON; the same inputs give the same bytes when keys are sorted."""
         trivial = {n: {k: Value(v).as_dict()["value"] for k, v in row.items()} for n, row in self.trivial.items()}
         same = {name: getattr(self, name) for name in ("details", "signature", "tokenizer")}
         values = {name: value.as_dict() for name, value in sorted(self.values.items())}
@@ -97,11 +97,11 @@ def score(
         raise UsageError("expected text, gold or spans to measure on, got none")
     pages = [page if isinstance(page, GoldPage) else GoldPage(page) for page in gold]
     check_names(page.gold for page in pages)
-    found, details = Statistics({}), dict[str, Any]()
+    statistics, details = Statistics({}), dict[str, Any]()
     if text is not None and len(text):
-        found = _of_text(tokenizer, text, reference, on_progress)
-        assert found.histogram is not None
-    tables = found.tables
+        statistics = _of_text(tokenizer, text, reference, on_progress)
+        assert statistics.histogram is not None
+    tables = statistics.tables
     for page in pages:
         name = page.gold.name
         tables[f"gold@{name}"], tokens = boundary_table(tokenizer, page)
@@ -153,9 +153,9 @@ def score(
     about["digest"] = tokenizer.digest()
     about |= {"libraries": dict(sorted(tokenizer.libraries.items())), "notes": list(tokenizer.notes)}
     headline = next((page.gold.name for page in pages if page.gold.human), pages[0].gold.name if pages else "")
-    values = _values(found, tokenizer.size, headline, resamples, seed) | parts
+    values = _values(statistics, tokenizer.size, headline, resamples, seed) | parts
     trivial = {page.gold.name: trivial_rows(page) for page in pages}
-    return Scores(about, values, trivial, details, signature, found)
+    return Scores(about, values, trivial, details, signature, statistics)
 
 
 def _words(lines: Iterable[str]) -> list[str]:
@@ -199,13 +199,13 @@ def _sampled(t: Tokenizer, text: Text, sample: int, seed: int, on_progress: OnPr
         "ngram": lambda: ngram_table(t, more),
         "packed": lambda: packed(t, more),
     }
-    found = {}
+    tables = {}
     for number, (name, make) in enumerate(work.items(), start=1):
         if (table := make()) is not None:
-            found[name] = table
+            tables[name] = table
         if on_progress:
             on_progress(f"{name} {t.name}", number, len(work))
-    return found
+    return tables
 
 
 def _of_table(name: str, table: Table | None = None) -> dict[str, Callable[[Any], Any]]:
@@ -216,18 +216,18 @@ def _of_table(name: str, table: Table | None = None) -> dict[str, Callable[[Any]
 
 def _parts(table: Table, text: Text, resamples: int, seed: int) -> dict[str, Value]:
     """The figures of each domain by itself, with blocks of its lines as units."""
-    wanted = {name: metric for name, metric in _of_table("text", table).items() if name in BY_DOMAIN}
+    formulas = {name: metric for name, metric in _of_table("text", table).items() if name in BY_DOMAIN}
     masks = {name: text.domains == k for k, name in enumerate(text.names)}
     return {
         f"{key}@{name}": value
         for name, mask in masks.items()
         if mask.any()
-        for key, value in _within(table.where(mask, text.blocks).measure(wanted, resamples, seed)).items()
+        for key, value in _within(table.where(mask, text.blocks).measure(formulas, resamples, seed)).items()
     }
 
 
 def _within(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Intervals of shares end at 0 and 1, which Student's t knows nothing of."""
+    """Clip the intervals of shares to 0 and 1, as Student's t has no bounds."""
 
     def clipped(value: Value) -> Value:
         if value.low is None or value.high is None:
@@ -241,15 +241,15 @@ def _within(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-def _values(found: Statistics, size: int | None, headline: str, resamples: int, seed: int) -> dict[str, Value]:
+def _values(statistics: Statistics, size: int | None, headline: str, resamples: int, seed: int) -> dict[str, Value]:
     values: dict[str, Value] = {}
-    for name, table in found.tables.items():
+    for name, table in statistics.tables.items():
         base, _, corpus = name.partition("@")
-        here = _within(table.measure(_of_table(base, table), resamples, seed))
-        values |= {f"{key}@{corpus}" if corpus else key: value for key, value in here.items()}
-        values |= here if corpus and corpus == headline else {}
-    if found.histogram is not None and found.histogram.any():
-        groups, whole = list(found.histogram), found.histogram.sum(axis=0)
+        figures = _within(table.measure(_of_table(base, table), resamples, seed))
+        values |= {f"{key}@{corpus}" if corpus else key: value for key, value in figures.items()}
+        values |= figures if corpus and corpus == headline else {}
+    if statistics.histogram is not None and statistics.histogram.any():
+        groups, whole = list(statistics.histogram), statistics.histogram.sum(axis=0)
         for name, metric in _of_table("histogram").items():
             if size is not None or not name.endswith("utilisation"):
                 values[name] = _jackknifed(groups, whole, size, metric, resamples)
@@ -261,8 +261,8 @@ def _jackknifed(groups: list[Any], whole: Any, size: int | None, metric: Callabl
         return float(metric(Histogram(counts, size)))
 
     error, n = jackknife(groups, value, whole) if resamples > 1 else (None, 0)
-    here = value(whole)
-    return Value(here, *around(here, error, n - 1), int(whole.sum()), n if error is not None else 0)
+    whole_value = value(whole)
+    return Value(whole_value, *around(whole_value, error, n - 1), int(whole.sum()), n if error is not None else 0)
 
 
 def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000, seed: int = 0) -> Difference:
@@ -289,7 +289,7 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
 
 
 def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int) -> Difference:
-    """The same groups of blocks left out on both sides, one after the other."""
+    """Compare two histograms by the jackknife over the same groups of blocks."""
     (a, a_size), (b, b_size) = ((scores.statistics.histogram, scores.tokenizer["size"]) for scores in (first, second))
     if a is None or b is None or first.signature["text"] != second.signature["text"]:
         raise UsageError(f"`{m.name}` was not measured on the same text for both")
@@ -300,8 +300,8 @@ def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int)
 
     whole = both.sum(axis=0)
     error, n = jackknife(list(both), difference, whole) if resamples > 1 else (None, GROUPS)
-    here = difference(whole)
-    return Difference.tested(here, error, n - 1, n)
+    whole_value = difference(whole)
+    return Difference.tested(whole_value, error, n - 1, n)
 
 
 def evaluate(
@@ -339,37 +339,37 @@ def evaluate(
     2.25
     """
 
-    def several(given: Any) -> list[Any]:
-        return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Path) else [given]
+    def several(value: Any) -> list[Any]:
+        return list(value) if isinstance(value, Iterable) and not isinstance(value, str | Path) else [value]
 
     opened = [_opened(one) for one in several(tokenizers)]
     if not opened:
         raise UsageError("no tokenizer came to measure", hint='koktok.evaluate("my-tokenizer", Path("text.txt"))')
     pages = [GoldPage(one if isinstance(one, GoldCorpus) else read_gold(Path(one))) for one in several(gold)]
     measured = None if text is None else _text(text)
-    found: dict[str, Scores] = {}
+    scores: dict[str, Scores] = {}
     for tokenizer in opened:
         name = tokenizer.name
-        while name in found:
+        while name in scores:
             name += "'"
-        found[name] = score(tokenizer, measured, gold=pages, extended=extended, resamples=resamples, seed=seed)
-    return found
+        scores[name] = score(tokenizer, measured, gold=pages, extended=extended, resamples=resamples, seed=seed)
+    return scores
 
 
-def _opened(given: Any) -> Tokenizer:
-    if isinstance(given, Tokenizer):
-        return given
-    if isinstance(given, str | Path):
-        return load(str(given))
-    raise UsageError(f"a {type(given).__name__} came where a tokenizer, a folder or a reference was wanted")
+def _opened(tokenizer: Any) -> Tokenizer:
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer
+    if isinstance(tokenizer, str | Path):
+        return load(str(tokenizer))
+    raise UsageError(f"expected a tokenizer, a folder or a reference, got a {type(tokenizer).__name__}")
 
 
-def _text(given: Any) -> Text:
-    if isinstance(given, Text):
-        return given
-    if isinstance(given, Mapping):
-        return Text.of(given)
-    found = as_text(given)
-    if isinstance(found, list) and found and isinstance(found[0], Source):
-        return Text.read([file for source in found for file in source.paths])
-    return Text.of({"text": [line for block in read(found) for line in block.lines()]})
+def _text(text: Any) -> Text:
+    if isinstance(text, Text):
+        return text
+    if isinstance(text, Mapping):
+        return Text.of(text)
+    source = as_text(text)
+    if isinstance(source, list) and source and isinstance(source[0], Source):
+        return Text.read([file for source in source for file in source.paths])
+    return Text.of({"text": [line for block in read(source) for line in block.lines()]})

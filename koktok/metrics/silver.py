@@ -86,7 +86,7 @@ class Silver:
     def score(
         self, rows: Tokens, *, unknown: frozenset[int] = frozenset(), bytes_: frozenset[int] = frozenset()
     ) -> SilverFigures:
-        """The row of whoever made these tokens of `texts`."""
+        """The figures of these tokens of `texts`."""
         cuts, n = PageTokens(self.page, rows).cuts, np.diff(rows.indptr)
         tokens, of_token = float((n * self.n).sum()), np.repeat(self.n, n)
 
@@ -111,5 +111,9 @@ class Silver:
 
     def _f1(self, cuts: np.ndarray, where: np.ndarray) -> tuple[float, float, float]:
         there = where & (self._kind >= 0)
-        made, gold, hits = (float(self._weight[mask].sum()) for mask in (cuts & where, there, cuts & there))
-        return hits / made if made else 0.0, hits / gold if gold else 0.0, 2 * hits / (made + gold) if hits else 0.0
+        made_cuts, gold, hits = (float(self._weight[mask].sum()) for mask in (cuts & where, there, cuts & there))
+        return (
+            hits / made_cuts if made_cuts else 0.0,
+            hits / gold if gold else 0.0,
+            2 * hits / (made_cuts + gold) if hits else 0.0,
+        )

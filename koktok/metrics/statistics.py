@@ -22,7 +22,7 @@ from koktok.errors import UsageError
 from koktok.metrics.registry import Floats
 from koktok.tokenizer.tokens import Ints
 
-LEAST_SOURCES: Final = 5  # with fewer documents or domains, resampling them says nothing
+LEAST_SOURCES: Final = 5  # fewer documents or domains are too few to resample
 BLOCK: Final = 50
 GROUPS: Final = 20  # of the jackknife
 CHUNK: Final = 1 << 22  # resampled blocks in memory at once
@@ -54,8 +54,8 @@ class Units:
         """The block of 50 lines of each line; none crosses a source."""
         within = np.zeros(len(sources), dtype=np.int64)
         for source in np.unique(sources):
-            here = sources == source
-            within[here] = np.arange(here.sum()) // BLOCK
+            of_source = sources == source
+            within[of_source] = np.arange(of_source.sum()) // BLOCK
         return _ranked(sources * (len(sources) + 1) + within)
 
     def __len__(self) -> int:
@@ -134,15 +134,15 @@ class Table:
             return []
         return resample(sums, resamples, seed, strata)
 
-    def measure(self, wanted: Mapping[str, Callable[[Any], Any]], resamples: int, seed: int) -> dict[str, Value]:
+    def measure(self, formulas: Mapping[str, Callable[[Any], Any]], resamples: int, seed: int) -> dict[str, Value]:
         """Values and intervals."""
         sums = self.sums()
-        here = {name: float(value(sums)) for name, value in wanted.items()}
-        drawn = self.draws(resamples, seed) if here else []
+        values = {name: float(value(sums)) for name, value in formulas.items()}
+        drawn = self.draws(resamples, seed) if values else []
         units = len(np.unique(self.units)) if drawn else 0
         return {
-            name: Value(here[name], *around(here[name], *standard_error(drawn, value)), len(self), units)
-            for name, value in wanted.items()
+            name: Value(values[name], *around(values[name], *standard_error(drawn, value)), len(self), units)
+            for name, value in formulas.items()
         }
 
 
@@ -167,12 +167,12 @@ def resample(sums: Mapping[str, Floats], resamples: int, seed: int, strata: Ints
     rng = np.random.default_rng(seed)
     matrix = np.stack([np.asarray(column, dtype=np.float64) for column in sums.values()], axis=1)
     whole = matrix.sum(axis=0)
-    found = []
+    draws = []
     for corpus in np.unique(strata):
-        here = matrix[strata == corpus]
-        total = whole - here.sum(axis=0) + _drawn(here, resamples, rng)
-        found.append(Draws({name: total[:, k] for k, name in enumerate(sums)}, len(here)))
-    return found
+        units = matrix[strata == corpus]
+        total = whole - units.sum(axis=0) + _drawn(units, resamples, rng)
+        draws.append(Draws({name: total[:, k] for k, name in enumerate(sums)}, len(units)))
+    return draws
 
 
 def _drawn(matrix: Floats, resamples: int, rng: np.random.Generator) -> Floats:
@@ -215,11 +215,11 @@ def jackknife(groups: Sequence[Any], value: Callable[[Any], float], whole: Any) 
     n = len(used)
     if n < 2:
         return None, n
-    here = value(whole)
+    estimate = value(whole)
     left = np.array([value(whole - group) for group in used])
     times = np.array([float(np.sum(whole)) / float(np.sum(group)) for group in used])
-    pseudo = times * here - (times - 1) * left
-    middle = n * here - float(np.sum((1 - 1 / times) * left))
+    pseudo = times * estimate - (times - 1) * left
+    middle = n * estimate - float(np.sum((1 - 1 / times) * left))
     return float(np.sqrt(np.mean((pseudo - middle) ** 2 / (times - 1)))), n
 
 
@@ -271,12 +271,12 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     [0.03, 0.06, 0.06]
     """
     tested = sorted((p, k) for k, p in enumerate(values) if p is not None)
-    found: list[float | None] = [None] * len(values)
+    adjusted: list[float | None] = [None] * len(values)
     least = 0.0
     for rank, (p, k) in enumerate(tested):
         least = max(least, min(1.0, p * (len(tested) - rank)))
-        found[k] = least
-    return found
+        adjusted[k] = least
+    return adjusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,11 +311,11 @@ def paired(
         raise UsageError(f"tables of {len(first)} and {len(second)} lines are not of the same text")
     sides = {"a.": first, "b.": second}
     columns = {side + k: v for side, table in sides.items() for k, v in table.columns.items()}
-    here = float(value(first.sums())) - float(value(second.sums()))
+    estimate = float(value(first.sums())) - float(value(second.sums()))
     drawn = Table(columns, first.units, first.strata).draws(resamples, seed)
 
     def difference(sums: Mapping[str, Floats]) -> Any:
         one, two = ({k[2:]: v for k, v in sums.items() if k[:2] == side} for side in sides)
         return value(one) - value(two)
 
-    return Difference.tested(here, *standard_error(drawn, difference), len(np.unique(first.units)))
+    return Difference.tested(estimate, *standard_error(drawn, difference), len(np.unique(first.units)))

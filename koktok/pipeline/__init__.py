@@ -1,9 +1,10 @@
-"""Text and a recipe → a trained tokenizer, and what it is measured beside.
+"""Training: text and a recipe → a tokenizer.
 
-`road` is the way itself, top to bottom; `baseline` the table at its end; `curve` many trainings from one count, with
-`curve_views`; `estimate` what a training will take.
+`road` has the stages of a training, `words` prepares its words, `training` is its result; `baseline` is the table of its figures;
+`curve` trains many settings from one count; `estimate` predicts the cost.
 """
 
-from koktok.pipeline.road import Options, Prepared, Training, train
+from koktok.pipeline.road import Options, Prepared, train
+from koktok.pipeline.training import Training
 
 __all__ = ["Options", "Prepared", "Training", "train"]

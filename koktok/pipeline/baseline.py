@@ -1,8 +1,7 @@
-"""A training beside its baselines: plain SentencePiece of the same size on the same words, and one token a syllable.
+"""The baselines of a training: plain SentencePiece of the same size on the same words, and one token for each syllable.
 
-All are measured by `koktok.metrics.silver` on the words of the held-out lines, cut by
-the analyser; SentencePiece is trained with its own defaults on the very words that ours was trained on. It solves words one
-by one, as ours does, so distinct words weighted by their counts give the same figure as the whole text.
+All are measured by `koktok.metrics.silver` on held-out words, cut by the analyser. SentencePiece is trained with its defaults; it
+segments words one by one, so distinct words weighted by their counts give the same figure as the whole text.
 """
 
 from __future__ import annotations
@@ -17,16 +16,17 @@ from koktok.errors import VocabSizeError
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.trivial import TRIVIAL
 from koktok.metrics.silver import Silver, SilverRow
-from koktok.pipeline.road import PEER_WORDS, Training
+from koktok.pipeline.road import PEER_WORDS
+from koktok.pipeline.training import Training
 from koktok.recipe import Group, Recipe
 from koktok.tokenizer import TrainedTokenizer
 from koktok.training.unigram_point import GROUPS
 
 SECONDS_A_WORD: Final = 5e-5
-"""Of SentencePiece's Unigram, for each distinct word."""
+"""Seconds of SentencePiece's Unigram training for each distinct word."""
 
 THREADS: Final = 4
-"""Of SentencePiece's trainer; fixed, because its Unigram gives other pieces for another number."""
+"""Threads of SentencePiece's trainer; fixed, because its Unigram pieces depend on the number."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
 
 
 def our_row(name: str, tokenizer: TrainedTokenizer, silver: Silver) -> SilverRow:
-    """The row of a koktok tokenizer; bytes are pieces of characters, whatever they are spelled with."""
+    """The row of a koktok tokenizer; pieces that end inside a character count as bytes."""
     rows = tokenizer.encode_lines(silver.texts)
     fragments = frozenset(tokenizer.vocab.fragment_ids)
     return SilverRow(name, tokenizer.vocab.size, silver.score(rows, unknown=tokenizer.unknown_ids, bytes_=fragments))
@@ -103,7 +103,7 @@ class PlainSentencePiece:
         return SilverRow(self.name, self.tokenizer.size, silver.figures(self.tokenizer))
 
     def pieces(self, text: str) -> list[str]:
-        """The text cut as it cuts it, the prefix shown as a space."""
+        """The pieces of a text, the prefix shown as a space."""
         return [self.tokenizer.piece(i).replace("▁", " ") for i in self.tokenizer.ids([text])[0]]
 
 
@@ -122,7 +122,7 @@ def shown(keep: float | Mapping[Group, float]) -> str:
 
 
 def name_of(recipe: Recipe) -> str:
-    """What our row is called: the model, and what was asked of it.
+    """The name of a training in the table: its model and target.
 
     Examples
     --------

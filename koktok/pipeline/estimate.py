@@ -1,8 +1,7 @@
-"""What a training will take, from a look at its text: the numbers behind `koktok train --dry-run`.
+"""An estimate of the cost of a training: the numbers of `koktok train --dry-run`.
 
-Up to `LOOK` bytes of text are really counted (seconds), a share of each source; beyond them new
-words come as Heaps' law says, its exponent fitted to the first half of the look against all of it. Memory and time are
-linear in what the counts say, with the constants below.
+Up to `LOOK` bytes of text are counted, a share of each source; the number of words in the whole text follows Heaps' law, with an
+exponent fitted to the first half of that part and to all of it. Memory and time are linear in the counts.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ ANALYSED = 10_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """What to expect."""
+    """The expected size and cost of a training."""
 
     eojeols: int
     distinct: int
@@ -49,7 +48,7 @@ class Estimate:
 
 
 def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None = None) -> Estimate:
-    """Look at the text and say what a training takes."""
+    """Estimate a training from a part of its text."""
     if any(CountFile.at(file) for source in sources for file in source.paths):
         with counting(sources, holdout=recipe.holdout, threads=threads) as counted:
             raw, half, times = occurring(joined(counted.shards.words), "n"), None, 1.0
@@ -80,7 +79,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
 
 
 def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> tuple[Counts, Counts, float]:
-    """Counts of the look and of its first half, and how much more text there is."""
+    """Counts of a part of the text and of its first half, and how many times larger the whole text is."""
     sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in sources]
     done = [0] * len(sources)
     halves: list[list[Block]] = [[], []]

@@ -14,26 +14,21 @@ Nothing here prints: progress is reported to `Options.on_progress`, and remarks 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from koktok.corpora.fetch import find
 from koktok.corpora.paths import as_text
-from koktok.corpora.recipe import CorpusRecipe
 from koktok.count.counting import CountResult, read
 from koktok.count.sample import sampled
-from koktok.errors import CorpusError, KoktokError, UsageError
-from koktok.formats.card import Credit, model_card
-from koktok.formats.folder import CARD
-from koktok.metrics.coverage import coverage
-from koktok.metrics.silver import SilverRow
+from koktok.errors import KoktokError, UsageError
+from koktok.pipeline.training import Training
 from koktok.pipeline.user_dictionary import with_dictionary
-from koktok.pipeline.words import cut_texts, cut_words, training_words
+from koktok.pipeline.words import cut_texts, cut_training_words, training_words
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Fields, Recipe, SourceRecord
 from koktok.segment import Segmenter
@@ -47,7 +42,6 @@ from koktok.training.dispatch import check_counts
 from koktok.training.dispatch import train as train_vocabulary
 from koktok.training.job import Job, Learnt
 from koktok.training.spm import tokens_per_eojeol
-from koktok.training.superwords import segment_runs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,63 +63,6 @@ class Options:
     threads: int | None = None
     on_progress: OnProgress = silent
     measured: bool = False
-
-
-@dataclass
-class Training:
-    """The result of `train`: the tokenizer, with the data, the log and the figures of its training.
-
-    Parameters
-    ----------
-    tokenizer : TrainedTokenizer
-    reading : CountResult
-    segmented : SegmentedCounts
-        The words that the vocabulary was trained on.
-    seconds : dict of str to float
-        Wall time by stage.
-    asked, known : int
-        Words that were analysed, and words found in the cache.
-    notes : list of str
-        Remarks for the user.
-    log : dict
-        The log of the trainer for JSON: candidates, rounds or merges, pieces by length and shape, boundaries inside pieces.
-    analyser_peak : int
-        Peak memory of all processes of the analyser, in bytes.
-    silver : SegmentedCounts, optional
-        Held-out texts with the analyser's cuts (the training words if nothing was held out), with `measured`.
-    """
-
-    tokenizer: TrainedTokenizer
-    reading: CountResult = field(repr=False)  # holds sentences of the text
-    segmented: SegmentedCounts
-    seconds: dict[str, float] = field(default_factory=dict)
-    asked: int = 0
-    known: int = 0
-    notes: list[str] = field(default_factory=list)
-    log: dict[str, Any] = field(default_factory=dict)
-    analyser_peak: int = 0
-    silver: SegmentedCounts | None = None
-
-    def save(self, folder: str | Path, figures: Sequence[SilverRow] = (), *, force: bool = True) -> Path:
-        """Write the tokenizer with a model card that shows these figures; see `TrainedTokenizer.save`."""
-        held = self.reading.held.total
-        corpora = _corpora(self.tokenizer.recipe.sources)
-        card = model_card(
-            self.tokenizer,
-            figures,
-            {name: corpus.licence for name, corpus in corpora.items()},
-            words=held or self.reading.train.total,
-            held_out=bool(held),
-            covered=coverage(self.tokenizer),
-            credited=[
-                Credit(source.stem, source.place, source.licence)
-                for corpus in corpora.values()
-                for source in corpus.source
-                if source.licence
-            ],
-            languages=[*dict.fromkeys(("ko", *(code for corpus in corpora.values() for code in corpus.languages)))],
-        )
-        return self.tokenizer.save(folder, extra={CARD: card}, force=force)
 
 
 @dataclass(frozen=True)
@@ -253,8 +190,7 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
             recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=known
         )
         segmenter = _cached(analyser, recipe, options)
-        segmented = cut_words(words.counts, recipe, segmenter, on_progress)
-        runs = None if words.runs is None else segment_runs(words.runs, segmented)
+        segmented, runs = cut_training_words(words, recipe, segmenter, on_progress)
         held_out = reading.held if reading.held.total else reading.train
         silver = cut_texts(held_out, recipe, segmenter) if options.measured else None
     notes, peak = list(words.notes), 0
@@ -264,7 +200,7 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
         peak = analyser.peak
     return recipe, Prepared(
         reading=reading,
-        segmented=segmented.where(segmented.n > 0),
+        segmented=segmented,
         runs=runs,
         run_documents=None if words.runs is None else words.runs.documents,
         segmenter=segmenter,
@@ -364,12 +300,3 @@ def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     seconds[stage] = round(time.perf_counter() - start, 2)
-
-
-def _corpora(sources: Iterable[SourceRecord]) -> dict[str, CorpusRecipe]:
-    """The recipes of sources that are known corpora."""
-    known = {}
-    for source in sources:
-        with suppress(CorpusError):  # most sources are no corpora
-            known[source.name] = find(source.name)
-    return known

@@ -57,13 +57,13 @@ def training_words(reading: CountResult, recipe: Recipe) -> TrainingWords:
 def _sampled(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]:
     """Sample words and runs if there are too many; the words of sampled runs stay, with the count 0."""
     n = weights(counts.n, enough(len(counts)))
-    kept = n > 0
+    used = n > 0
     if runs is not None:
         runs = sampled(runs, enough(len(runs)))
-        kept[words_in(runs, counts.words)[1]] = True
+        used[words_in(runs, counts.words)[1]] = True
     if bool((n == counts.n).all()):
         return counts, runs
-    return Counts(tuple(counts.column.filter(kept)), n[kept], seen=counts.n[kept]), runs
+    return Counts(tuple(counts.column.filter(used)), n[used], seen=counts.n[used]), runs
 
 
 def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, on_progress: OnProgress) -> SegmentedCounts:
@@ -76,6 +76,15 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, on_progress:
         mass=recipe.segment.mass,
         on_progress=lambda done, total: on_progress("segment", done, total),
     )
+
+
+def cut_training_words(
+    words: TrainingWords, recipe: Recipe, segmenter: Segmenter, on_progress: OnProgress
+) -> tuple[SegmentedCounts, SegmentedCounts | None]:
+    """Cut the words of a training, and its runs with the cuts of their words."""
+    segmented = cut_words(words.counts, recipe, segmenter, on_progress)
+    runs = None if words.runs is None else segment_runs(words.runs, segmented)
+    return segmented.where(segmented.n > 0), runs  # without the words that occur only in runs
 
 
 def cut_texts(texts: Counts, recipe: Recipe, segmenter: Segmenter) -> SegmentedCounts:

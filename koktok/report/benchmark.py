@@ -1,4 +1,4 @@
-"""The benchmark `ko-1` (docs/benchmark.md): which text, which gold and how many samples make rows that stand side by side."""
+"""The benchmark `ko-1` (docs/benchmark.md): its text, gold and numbers of samples, which make rows comparable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENGLISH: Final = 2000
 SAMPLE: Final = 500
 """Lines for the measures that encode again."""
 LEFT_OUT: Final = ("bible-krv-1961", "news-north-korean")
-"""Sources that say what bible-modern and news-parallel say."""
+"""Sources with the same content as bible-modern and news-parallel."""
 GOLDS: Final = (
     "ko_kaist-ud-dev.conllu",
     "ko_ksl-ud-dev.conllu",
@@ -52,9 +52,9 @@ def material() -> Material:
 
 def english_of(files: Iterable[Path]) -> Text | None:
     """English beside the Korean, a domain a file; None where there is none."""
-    found = {file.name.split(".")[0]: head(file, ENGLISH) for file in sorted(files)}
-    kept = {name: lines for name, lines in found.items() if lines}
-    return Text.of(kept) if kept else None
+    texts = {file.name.split(".")[0]: head(file, ENGLISH) for file in sorted(files)}
+    nonempty = {name: lines for name, lines in texts.items() if lines}
+    return Text.of(nonempty) if nonempty else None
 
 
 def code_of(files: Iterable[Path]) -> Text | None:

@@ -74,8 +74,8 @@ class Line:
     style: str = ""
 
 
-def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
-    """Round numbers between two ends, about `wanted` of them.
+def ticks(low: float, high: float, count: int = 6) -> list[float]:
+    """Round numbers between two ends, about `count` of them.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     """
     span = (high - low) or abs(high) or 1.0
-    power = 10.0 ** math.floor(math.log10(span / wanted))
-    step = next(power * s for s in STEPS if power * s >= span / wanted * 0.999)
+    power = 10.0 ** math.floor(math.log10(span / count))
+    step = next(power * s for s in STEPS if power * s >= span / count * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(i * step, 10) for i in range(first, last + 1)]
 
@@ -102,7 +102,7 @@ def points(
 ) -> str:
     """Points between two axes, each with its name; the front is joined by steps, unless there are `curves` to draw instead.
 
-    A name that finds no room beside its point stands farther off on a thin line; where there is none at all, its number does.
+    A name without room beside its point is placed farther away with a thin line, or replaced by its number.
     """
     narrow = width < NARROW
     left, right, top, bottom = 44 if narrow else 64, 8 if narrow else 24, 16, 52
@@ -116,51 +116,51 @@ def points(
     def py(y: float) -> float:
         return height - bottom - (min(max(y, y0), y1) - y0) / (y1 - y0) * (height - top - bottom)
 
-    found = [_grid_x(px(t), top, height - bottom, _short(t)) for t in ticks(x0, x1, 4 if narrow else 8)]
-    found += [_grid_y(py(t), left, width - right, _short(t)) for t in ticks(y0, y1, 8)]
-    found.append(_words(x_label, left + (width - left - right) / 2, height - 10, "axis"))
+    parts = [_grid_x(px(t), top, height - bottom, _short(t)) for t in ticks(x0, x1, 4 if narrow else 8)]
+    parts += [_grid_y(py(t), left, width - right, _short(t)) for t in ticks(y0, y1, 8)]
+    parts.append(_words(x_label, left + (width - left - right) / 2, height - 10, "axis"))
     middle = top + (height - top - bottom) / 2
-    found.append(_words(y_label, 12, middle, "axis", turned=True))
+    parts.append(_words(y_label, 12, middle, "axis", turned=True))
     front = sorted((m for m in marks if m.front), key=lambda m: (m.x, m.y))
     for curve in curves or ():
         path = "M" + "L".join(f"{px(x):.1f},{py(y):.1f}" for x, y in curve.values)
         style = curve.style or style_of(curve.number)
-        found.append(f'<path class="line {style}" d="{path}"><title>{escape(curve.name)}</title></path>')
+        parts.append(f'<path class="line {style}" d="{path}"><title>{escape(curve.name)}</title></path>')
     if len(front) > 1 and curves is None:
         path = f"M{px(front[0].x):.1f},{py(front[0].y):.1f}"
         path += "".join(f"H{px(m.x):.1f}V{py(m.y):.1f}" for m in front[1:])
-        found.append(f'<path class="front" d="{path}"/>')
-    taken = [(px(m.x) - 7, py(m.y) - 7, px(m.x) + 7, py(m.y) + 7) for m in marks]
+        parts.append(f'<path class="front" d="{path}"/>')
+    boxes = [(px(m.x) - 7, py(m.y) - 7, px(m.x) + 7, py(m.y) + 7) for m in marks]
     for curve in curves or ():  # a name on a line is not read
         for (ax, ay), (bx, by) in pairwise((px(x), py(y)) for x, y in curve.values):
             steps = max(1, round(math.dist((ax, ay), (bx, by)) / STEP))
             along = [(ax + (bx - ax) * k / steps, ay + (by - ay) * k / steps) for k in range(steps + 1)]
-            taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in along]
+            boxes += [(x - 2, y - 2, x + 2, y + 2) for x, y in along]
     frame = (left, top, width - right, height - bottom)
     names = []
     for m in sorted(marks, key=lambda m: (not m.front, m.number)):
         x, y = px(m.x), py(m.y)
         if m.y_interval:
-            found.append(_stroke("whisker", x, py(m.y_interval[0]), x, py(m.y_interval[1])))
+            parts.append(_stroke("whisker", x, py(m.y_interval[0]), x, py(m.y_interval[1])))
         if m.x_interval:
-            found.append(_stroke("whisker", px(m.x_interval[0]), y, px(m.x_interval[1]), y))
+            parts.append(_stroke("whisker", px(m.x_interval[0]), y, px(m.x_interval[1]), y))
         text = _cut(m.name, 110 if narrow else 220)
-        place = _free_place(x, y, _width(text), taken, frame)
+        place = _free_place(x, y, _width(text), boxes, frame)
         if place is None:
             text = str(m.number)
-            place = _free_place(x, y, _width(text), taken, frame)
+            place = _free_place(x, y, _width(text), boxes, frame)
         if place:
-            taken.append(place)
+            boxes.append(place)
             names.append(
                 f'<text class="mark {style_of(m.number)}" x="{place[0]:.1f}" y="{place[3] - 3:.1f}">{escape(text)}</text>'
             )
             near = min(max(x, place[0]), place[2]), min(max(y, place[1]), place[3])
             if math.dist((x, y), near) > LEADER:
-                found.append(_stroke(f"leader {style_of(m.number)}", x, y, *near))
+                parts.append(_stroke(f"leader {style_of(m.number)}", x, y, *near))
     for m in sorted(marks, key=lambda m: (m.front, -m.number)):
         title = f"<title>{m.number}. {escape(m.name)}: {m.x:.3f}, {m.y:.3f}</title>"
-        found.append(_shape(m.number, px(m.x), py(m.y), " best" * m.front, title))
-    return _svg("points", width, height, found + names)
+        parts.append(_shape(m.number, px(m.x), py(m.y), " best" * m.front, title))
+    return _svg("points", width, height, parts + names)
 
 
 def _shape(number: int, x: float, y: float, more: str, title: str) -> str:
@@ -183,21 +183,21 @@ def bars(values: Sequence[Bar], *, width: int = 360, start: float | None = None,
     def px(x: float) -> float:
         return left + (max(x, low) - low) / (high - low) * (width - left - right)
 
-    found = [_grid_x(px(t), top, height - 20, _short(t)) for t in ticks(low, high, 4)]
+    parts = [_grid_x(px(t), top, height - 20, _short(t)) for t in ticks(low, high, 4)]
     for i, v in enumerate(values):
         y = top + row * i
-        found.append(_clipped(v.number, v.name, left - 6, y + 12))
+        parts.append(_clipped(v.number, v.name, left - 6, y + 12))
         title = f"{v.number}. {escape(v.name)}: {v.value:.{digits}f}"
         if v.interval:
             title += f" [{v.interval[0]:.{digits}f}, {v.interval[1]:.{digits}f}]"
-        found.append(
+        parts.append(
             f'<rect class="bar {style_of(v.number)}" x="{left}" y="{y + 3}" width="{max(px(v.value) - left, 1):.1f}" '
             f'height="{row - 6}"><title>{title}</title></rect>'
         )
         if v.interval:
-            found.append(_stroke("whisker", px(v.interval[0]), y + row / 2, px(v.interval[1]), y + row / 2))
-        found.append(f'<text class="value" x="{width - 4}" y="{y + 12}">{v.value:.{digits}f}</text>')
-    return _svg("bars", width, height, found)
+            parts.append(_stroke("whisker", px(v.interval[0]), y + row / 2, px(v.interval[1]), y + row / 2))
+        parts.append(f'<text class="value" x="{width - 4}" y="{y + 12}">{v.value:.{digits}f}</text>')
+    return _svg("bars", width, height, parts)
 
 
 def standalone(svg: str, style: str, legend: Sequence[tuple[str, str]] = ()) -> str:
@@ -242,11 +242,11 @@ def _free_place(
     x: float,
     y: float,
     wide: float,
-    taken: Iterable[tuple[float, float, float, float]],
+    boxes: Iterable[tuple[float, float, float, float]],
     frame: tuple[float, float, float, float],
 ) -> tuple[float, float, float, float] | None:
     """The nearest free box for a name beside a point, right of it first."""
-    others = list(taken)
+    others = list(boxes)
     for away in (0, 12, 26, 42, 60):
         for dx, dy in (
             (8 + away, 0),
@@ -275,10 +275,10 @@ def _words(words: Label, x: float, y: float, style: str, *, turned: bool = False
 
 def _cut(name: str, room: float) -> str:
     """As much of a name as fits into so many pixels."""
-    kept = name
-    while _width(kept) > room:
-        kept = kept[:-1]
-    return kept if kept == name else kept[:-1] + "…"
+    text = name
+    while _width(text) > room:
+        text = text[:-1]
+    return text if text == name else text[:-1] + "…"
 
 
 def _clipped(number: int, name: str, x: float, y: float) -> str:

@@ -46,7 +46,7 @@ class Side:
 class WordChange:
     """An eojeol that is cut differently: its pieces on both sides, and how often.
 
-    `~` before or behind the pieces says that the token crosses the space there.
+    `~` before or after the pieces marks a token that crosses the space.
     """
 
     word: str
@@ -128,7 +128,7 @@ def difference(
     domains = text if isinstance(text, Mapping) else {"": text}
     lines = [line for domain in domains.values() for line in domain]
     changes: Counter[tuple[str, str, str]] = Counter()
-    found: list[LineChange] = []
+    line_changes: list[LineChange] = []
     tokens = np.zeros((len(lines), 3), dtype=np.int64)
     changed = other_ids = eojeols_changed = only_a = only_b = 0
     for at in range(0, len(lines), BATCH):
@@ -147,19 +147,19 @@ def difference(
             before, origin = eojeols_changed, int(page.line_starts[k])
             for word in range(words_of_line[k], words_of_line[k + 1]):
                 start, end = int(page.eojeol_starts[word]), int(page.eojeol_ends[word])
-                here = left.word(k, start, end), right.word(k, start, end)
-                if here[0] != here[1]:
+                pieces = left.word(k, start, end), right.word(k, start, end)
+                if pieces[0] != pieces[1]:
                     eojeols_changed += 1
-                    changes[line[start - origin : end - origin], *here] += 1
+                    changes[line[start - origin : end - origin], *pieces] += 1
                     cuts = left.cuts[start + 1 : end], right.cuts[start + 1 : end]
                     only_a += int((cuts[0] & ~cuts[1]).sum())
                     only_b += int((cuts[1] & ~cuts[0]).sum())
-            # Where only the space goes with another token, nobody would call the line changed.
+            # A line in which only a space is in another token is not counted as changed.
             if eojeols_changed == before and len(x.ids) == len(y.ids):
                 continue
             changed += 1
-            if len(found) < examples:
-                found.append(LineChange(at + k + 1, left.line(k), right.line(k)))
+            if len(line_changes) < examples:
+                line_changes.append(LineChange(at + k + 1, left.line(k), right.line(k)))
     if on_progress:
         on_progress("comparing", len(lines), len(lines))
     eojeols = int(tokens[:, 2].sum())
@@ -181,7 +181,7 @@ def difference(
         only_a=only_a,
         only_b=only_b,
         words=tuple(WordChange(*key, times) for key, times in top),
-        examples=tuple(found),
+        examples=tuple(line_changes),
         judged=tuple(_judge(a, b, corpus, seed, on_progress) for corpus in gold),
     )
 
@@ -230,23 +230,23 @@ def _side(tokenizer: Tokenizer, tokens: int, eojeols: int) -> Side:
 
 def _paired(a: Table, b: Table, name: str, seed: int) -> Difference:
     """B minus A; 0 where there is nothing to compare."""
-    found = paired(b, a, metrics()[name].value, resamples=RESAMPLES, seed=seed)
-    figures = {key: getattr(found, key) for key in ("value", "low", "high", "p")}
+    result = paired(b, a, metrics()[name].value, resamples=RESAMPLES, seed=seed)
+    figures = {key: getattr(result, key) for key in ("value", "low", "high", "p")}
     # What two machines sum in another order shall not show in JSON.
     shown = {key: None if x is None or not math.isfinite(x) else round(x, 9) for key, x in figures.items()}
-    return replace(found, **shown | {"value": shown["value"] or 0.0})
+    return replace(result, **shown | {"value": shown["value"] or 0.0})
 
 
 def _judge(a: Tokenizer, b: Tokenizer, corpus: GoldCorpus, seed: int, on_progress: OnProgress | None) -> Judged:
     page = GoldPage(corpus)
-    found = []
+    sides = []
     for k, side in enumerate((a, b)):
         if on_progress:
             on_progress(f"judging by {corpus.name}", k, 2)
-        found.append(boundary_table(side, page))
+        sides.append(boundary_table(side, page))
     if on_progress:
         on_progress(f"judging by {corpus.name}", 2, 2)
-    (table_a, tokens_a), (table_b, tokens_b) = found
+    (table_a, tokens_a), (table_b, tokens_b) = sides
     left, right = tokens_a.cuts & page.inner, tokens_b.cuts & page.inner
     f1 = metrics()["boundary_f1"].value
     f1_a, f1_b = (float(f1(table.sums())) for table in (table_a, table_b))

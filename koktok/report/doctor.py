@@ -58,7 +58,7 @@ CHECKS: Final[dict[str, tuple[Severity, str]]] = {
 """Each check with its severity and its title, gravest first."""
 
 ENDINGS: Final = ("고", "는", "지", "게", "던", "거나", "도록")
-"""What stands behind every verb stem as it is written here."""
+"""Endings that every verb stem takes in this spelling."""
 
 BEHIND_FINAL: Final = ("으니", "으면", "으며")
 BEHIND_VOWEL: Final = ("니", "면", "며")
@@ -126,7 +126,7 @@ def diagnose(
     pieces = _Pieces(tokenizer, on_progress or (lambda *_: None))
     personal = Blocklist(personal=PERSONAL_DEFAULT)
     named = Blocklist(personal=sorted(set(PERSONAL) - set(PERSONAL_DEFAULT)))
-    found: dict[str, list[tuple[int, str, str]]] = {
+    findings: dict[str, list[tuple[int, str, str]]] = {
         "personal": _refused(pieces, personal),
         "name_number": _refused(pieces, named),
         "unknown_syllables": [(-1, char, "") for char in hangul.KS_X_1001 if char in pieces.unknown_syllables],
@@ -141,23 +141,23 @@ def diagnose(
         "partial": [(i, readable_bytes(raw), "") for i, raw in pieces.partial.items()],
         "paradigm": pieces.paradigms(),
     }
-    same = {i for i, _, _ in found["unnormalized"]}
-    found["compatible"] = [item for item in found["compatible"] if item[0] not in same]
+    same = {i for i, _, _ in findings["unnormalized"]}
+    findings["compatible"] = [item for item in findings["compatible"] if item[0] not in same]
     if blocklist:
-        found["blocklist"] = _refused(pieces, blocklist)
+        findings["blocklist"] = _refused(pieces, blocklist)
     if lines is not None:
-        found["unused"] = pieces.unused(lines)
+        findings["unused"] = pieces.unused(lines)
     listed = [
         Finding(
             check,
             severity,
             title,
-            len(found[check]),
+            len(findings[check]),
             len(hangul.KS_X_1001) if check == "unknown_syllables" else tokenizer.size,
-            tuple(found[check][:examples]),
+            tuple(findings[check][:examples]),
         )
         for check, (severity, title) in CHECKS.items()
-        if found.get(check)
+        if findings.get(check)
     ]
     general = coverage(tokenizer)
     composed = [unicodedata.normalize("NFC", text) for text in pieces.texts.values()]  # some vocabularies hold NFD
@@ -181,7 +181,7 @@ def diagnose(
         },
         scripts=dict(sorted(Counter(map(script_of, composed)).items(), key=lambda kv: (-kv[1], kv[0]))),
         longest=tuple(long[:examples]),
-        not_checked=tuple(name for name in ("blocklist", "unused") if name not in found),
+        not_checked=tuple(name for name in ("blocklist", "unused") if name not in findings),
     )
 
 
@@ -221,7 +221,7 @@ class _Pieces:
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
 
     def paradigms(self) -> list[tuple[int, str, str]]:
-        """Stems that stand in one piece with an ending, and in a piece of their own before another (먹고 beside 먹|으니)."""
+        """Stems that are one piece with an ending, and a piece of their own before another (먹고 beside 먹|으니)."""
         ids = {text: i for i, text in self.texts.items()}
         whole: defaultdict[str, list[str]] = defaultdict(list)
         for text in ids:
@@ -274,10 +274,10 @@ def script_of(text: str) -> str:
     >>> [script_of(text) for text in (" 학교", "ㅋㅋ", "學", "the", "2024", "가a", "!?", "  ", "あ", "мир")]
     ['hangul', 'jamo', 'hanja', 'latin', 'digit', 'mixed', 'symbol', 'space', 'kana', 'other letters']
     """
-    found = {kind for char in text if (kind := _script(char)) not in ("space", "symbol")}
-    if not found:
+    scripts = {kind for char in text if (kind := _script(char)) not in ("space", "symbol")}
+    if not scripts:
         return "symbol" if text.strip() else "space"
-    return found.pop() if len(found) == 1 else "mixed"
+    return scripts.pop() if len(scripts) == 1 else "mixed"
 
 
 def _script(char: str) -> str:

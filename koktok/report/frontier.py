@@ -29,7 +29,7 @@ def flags(dials: Mapping[str, Any]) -> str:
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
     ['--preset lm --keep 0.7', '--preset lm']
     """
-    found: list[tuple[int, bool, str]] = []
+    ways: list[tuple[int, bool, str]] = []
     for name, preset in PRESETS.items():
         there = asdict(preset)
         changed = {key: dials.get(key) for key in there if key != "name" and there[key] != dials.get(key)}
@@ -39,8 +39,8 @@ def flags(dials: Mapping[str, Any]) -> str:
         typed = {key: _typed(key, value) for key, value in changed.items()}
         if all(typed.values()):
             options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value}" for key, value in typed.items())])
-            found.append((len(changed), name != "lm", options))
-    return min(found)[2] if found else ""
+            ways.append((len(changed), name != "lm", options))
+    return min(ways)[2] if ways else ""
 
 
 def _typed(name: str, value: Any) -> str:
@@ -134,8 +134,8 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
         name, ink = style_of(number), INKS[(number - 1) % len(INKS)]
         mine = f".{name.split()[0]}"
         style += f"{mine} {{ stroke: {ink} }} .mark{mine} {{ stroke: none }} .dot.best{mine} {{ fill: {ink} }}\n"
-        here = [(row.tokens_per_eojeol, row.f1) for row in rows if row.vocab_size == size]
-        curves.append(Line(number, f"{size:,} ids", here))
+        curve = [(row.tokens_per_eojeol, row.f1) for row in rows if row.vocab_size == size]
+        curves.append(Line(number, f"{size:,} ids", curve))
         legend.append((name, f"{size:,} ids; filled: on the front"))
     if peers:
         number = len(sizes) + 1

@@ -1,7 +1,6 @@
-"""What adapters and metrics say in English, in Korean for the Korean page.
+"""Korean words of the page: units, the standing of a gold corpus, and the notes of adapters.
 
-Names, signatures and the reason why a row could not run stay as they
-are, and so does a note that nobody has translated.
+Names, signatures and the reason why a row did not run are not translated; a note without a translation is shown in English.
 """
 
 from __future__ import annotations
@@ -37,14 +36,12 @@ _NOTES: Final = (
     (r"spaces are no tokens", "공백은 토큰이 되지 않음"),
     (r"spaces are tokens", "공백도 토큰"),
     (r"cuts from a file", "파일에 적힌 분할"),
-    (r"one token an eojeol", "어절마다 토큰 하나"),
-    (r"one token a character", "글자마다 토큰 하나"),
-    (r"one token a jamo", "자모마다 토큰 하나"),
+    (r"one token (?:an|for each) eojeol", "어절마다 토큰 하나"),
+    (r"one token (?:a|for each) character", "글자마다 토큰 하나"),
     (r"analyser at run time", "실행할 때 형태소 분석기를 씀"),
-    (r"analyser at run time, pure Python", "실행할 때 형태소 분석기를 씀(순수 파이썬)"),
     (r"analyser at run time, an eojeol at a time", "실행할 때 형태소 분석기를 어절마다 씀"),
     (
-        r"restored forms are laid on the text, spaces are no tokens",
+        r"restored forms are (?:laid on|aligned to) the text, spaces are no tokens",
         "복원된 형태를 본문에 맞춤, 공백은 토큰이 되지 않음",
     ),
     (r"Kiwi at run time", "실행할 때 Kiwi를 씀"),
@@ -52,18 +49,11 @@ _NOTES: Final = (
         r"surface morphemes, a fused syllable stays whole, spaces are no tokens",
         "표면형 형태소, 융합된 음절은 나누지 않음, 공백은 토큰이 되지 않음",
     ),
-    (r"spans are looked up in the text, spaces are no tokens", "토큰 위치는 본문에서 찾음, 공백은 토큰이 되지 않음"),
     (r"morphemes are restored forms, spaces are no tokens", "형태소는 원형으로 복원됨, 공백은 토큰이 되지 않음"),
     (
         r"WordPiece: spaces are lost, and a word with an unknown character is one unknown token",
         "WordPiece: 공백은 사라지고, 모르는 글자가 든 어절은 통째로 미등록 토큰",
     ),
-    (
-        r"input segmented by MeCab-ko (.*), spaces as (.), which are tokens",
-        r"입력을 MeCab-ko \1로 나눔, 공백은 \2 토큰",
-    ),
-    (r"input segmented by MeCab-ko (.*)", r"입력을 MeCab-ko \1로 나눔"),
-    (r"a morpheme that is not in the list is unknown", "목록에 없는 형태소는 미등록"),
     (r"input NFKD( \(conjoining jamo\))?", "입력을 NFKD(첫가끝 자모)로 바꿈"),
     (r"drops repeated spaces", "거듭된 공백을 하나로 줄임"),
     (r"normalizes by (.*)", r"\1로 정규화함"),
@@ -80,7 +70,7 @@ _UNITS: Final = {
 
 
 def korean_note(note: str) -> str:
-    """A note of an adapter in Korean, or as it is.
+    """Translate a note of an adapter; a part without a translation is returned unchanged.
 
     Examples
     --------
@@ -89,15 +79,15 @@ def korean_note(note: str) -> str:
     >>> korean_note("normalizes by nmt_nfkc"), korean_note("somebody's own")
     ('nmt_nfkc로 정규화함', "somebody's own")
     """
-    found = []
+    parts = []
     for part in note.split("; "):
         known = (re.sub(pattern, korean, part) for pattern, korean in _NOTES if re.fullmatch(pattern, part))
-        found.append(next(known, part))
-    return "; ".join(found)
+        parts.append(next(known, part))
+    return "; ".join(parts)
 
 
 def korean_units(units: str) -> str:
-    """What was resampled, in Korean: the words of `koktok.report.rows.units_of`.
+    """Translate the units of `koktok.report.rows.units_of`.
 
     Examples
     --------
@@ -106,16 +96,16 @@ def korean_units(units: str) -> str:
     >>> korean_units("1 block of 50 lines (the text)")
     '50줄 묶음 1개(본문)'
     """
-    found = []
+    parts = []
     for part in units.split("; "):
         matched = re.fullmatch(r"(?:([\d,]+) )?(.*?)(?: \((.*)\))?", part)
         number, name, where = matched.groups() if matched else (None, part, None)
         one = name if number == "1" else name.replace("s", "", 1)
         if name == "blocks of lines":
-            found.append("줄 묶음")
+            parts.append("줄 묶음")
         elif number and one in _UNITS:
             place = "" if not where else f"({'본문' if where == 'the text' else where})"
-            found.append(_UNITS[one].format(number) + place)
+            parts.append(_UNITS[one].format(number) + place)
         else:
-            found.append(part)
-    return "; ".join(found)
+            parts.append(part)
+    return "; ".join(parts)

@@ -1,7 +1,6 @@
-"""`measure`: specs and text in, `Report` out.
+"""`measure`: references of tokenizers and text to a `Report`.
 
-The loop over tokenizers. One that cannot run becomes a row that says why; a row that is done can be kept on
-disk, so that a long run that was stopped goes on where it was.
+A tokenizer that does not run becomes a row with the reason. Finished rows may be kept on disk, so that a stopped run resumes.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +24,8 @@ from koktok.files import write_file
 from koktok.hangul import has_syllable
 from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare, holm, metrics, score, speed
 from koktok.metrics.gold import check_names
-from koktok.progress import OnProgress
+from koktok.metrics.spans import SpanPage
+from koktok.progress import OnProgress, silent
 from koktok.report.names import distinct
 from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, SpeedRow
 from koktok.report.scored import gold_info, row_of, span_info, texts_of
@@ -41,7 +41,7 @@ COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
 
 SPEED_BYTES: Final = 200_000
 SHOWN_LENGTH: Final = (12, 70)
-"""Sentences of so many characters fit on one line of the page."""
+"""Fewest and most characters of a sentence that fits on one line of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Material:
-    """What tokenizers are measured on."""
+    """The text, gold and spans of a report."""
 
     text: Text | None = None
     golds: Sequence[GoldCorpus] = ()
@@ -78,22 +78,22 @@ class _Done(BaseModel):
 
 
 def entries_of(words: Sequence[str]) -> list[Entry]:
-    """Specs as typed on a command line; `NAME=SPEC` names a row.
+    """Parse references of a command line; `NAME=SPEC` names a row.
 
     Examples
     --------
     >>> [(entry.name, entry.spec) for entry in entries_of(["hf:a=b/tokenizer.json", "ours=koktok:my-tokenizer"])]
     [('', 'hf:a=b/tokenizer.json'), ('ours', 'koktok:my-tokenizer')]
     """
-    found = []
+    entries = []
     for word in words:
         named = re.fullmatch(r"([^:/=]+)=(.+)", word)
-        found.append(Entry(named[2], named[1]) if named else Entry(word))
-    return found
+        entries.append(Entry(named[2], named[1]) if named else Entry(word))
+    return entries
 
 
 def showcase(texts: Sequence[str], count: int, seed: int, golds: Sequence[GoldCorpus] = ()) -> list[Sentence]:
-    """Sentences to look at, drawn by seed: from the first gold corpus, or from the text where there is none."""
+    """Draw sentences for the page by seed, from the first gold corpus, or from the text without gold."""
     low, high = SHOWN_LENGTH
     if golds:
         gold = golds[0]
@@ -113,7 +113,7 @@ def showcase(texts: Sequence[str], count: int, seed: int, golds: Sequence[GoldCo
 
 
 def _unjudged(gold: GoldCorpus) -> list[int]:
-    """The places of its only sentence where the scores do not look."""
+    """The places of its only sentence that are not scored."""
     inner = GoldPage(gold).inner.tolist()
     return [at for at in range(1, len(inner) - 1) if not inner[at]]
 
@@ -125,7 +125,7 @@ def _open(spec: str) -> Tokenizer:
 
 
 Opener = Callable[[str], "Tokenizer"]
-"""A reference to its tokenizer; the benchmark has kinds of its own."""
+"""Opens a reference; the benchmark has kinds of its own."""
 
 
 def measure(
@@ -147,7 +147,8 @@ def measure(
     """Measure every entry on the same material."""
     if not entries:
         raise UsageError(
-            "a report wants at least one tokenizer", hint="koktok report kiwi my-tokenizer --text FILE --out DIR"
+            "expected at least one tokenizer for the report, got none",
+            hint="koktok report kiwi my-tokenizer --text FILE --out DIR",
         )
     if material.text is None and not material.golds and not material.spans:
         raise UsageError(
@@ -160,29 +161,30 @@ def measure(
     )
     if isinstance(against, str):
         raise UsageError(f"the reference `{reference}` cannot run: {against}")
-    run = _Measuring(material, against, extended, sample, resamples, seed, kept, on_progress or _silent)
+    options = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
+    run, on_progress = _Measuring(material, against, kept, options), on_progress or silent
     rows: list[ReportRow] = []
     tokens: list[dict[int, list[tuple[int, int]]]] = [{} for _ in material.shown]
     measured: set[str] = set()
     for number, (entry, tokenizer, name) in enumerate(
         zip(entries, opened, _names(entries, opened), strict=True), start=1
     ):
-        run.on_progress(f"measuring {len(entries)} tokenizers", number - 1, len(entries))
+        on_progress(f"measuring {len(entries)} tokenizers", number - 1, len(entries))
         row = ReportRow(number=number, name=name, spec=entry.shown or entry.spec, family=_family(entry.spec))
         if isinstance(tokenizer, str):
             rows.append(row.model_copy(update={"why": tokenizer}))
             continue
         try:
             done = run.one(tokenizer)
-        except Exception as error:  # a foreign library may raise anything; its row says what, and the others go on
+        except Exception as error:  # a foreign library may raise anything; the error is in its row
             why = f"{type(error).__name__}: {error}".split("\n")[0]
             rows.append(row.model_copy(update={"why": why, "failed": True, "vocab_size": tokenizer.size}))
             continue
         rows.append(done.row.model_copy(update=row.model_dump(include={"number", "name", "spec", "family"})))
         measured.update(done.measures)
-        for spans, found in zip(tokens, done.tokens, strict=True):
-            spans[number] = found
-    run.on_progress(f"measuring {len(entries)} tokenizers", len(entries), len(entries))
+        for spans, row_spans in zip(tokens, done.tokens, strict=True):
+            spans[number] = row_spans
+    on_progress(f"measuring {len(entries)} tokenizers", len(entries), len(entries))
     return Report(
         title=title,
         command=command,
@@ -203,38 +205,39 @@ def measure(
 
 
 def _adjusted(rows: Sequence[ReportRow]) -> list[ReportRow]:
-    """With p-values that know how many tests stand in the report."""
-    found = iter(holm([one.p for row in rows for one in row.differences.values()]))
+    """Adjust the p-values for the number of tests in the report."""
+    adjusted = iter(holm([one.p for row in rows for one in row.differences.values()]))
     return [
         row.model_copy(
-            update={"differences": {k: replace(one, adjusted=next(found)) for k, one in row.differences.items()}}
+            update={"differences": {k: replace(one, adjusted=next(adjusted)) for k, one in row.differences.items()}}
         )
         for row in rows
     ]
 
 
+@dataclass
 class _Measuring:
-    """What stays the same from row to row."""
+    """The settings that all rows share."""
 
-    def __init__(
-        self,
-        material: Material,
-        against: Tokenizer | None,
-        extended: bool,  # noqa: FBT001
-        sample: int,
-        resamples: int,
-        seed: int,
-        kept: Path | None,
-        on_progress: OnProgress,
-    ) -> None:
-        from koktok.metrics import GoldPage
-        from koktok.metrics.spans import SpanPage
+    material: Material
+    against: Tokenizer | None
+    kept: Path | None
+    options: dict[str, Any]
 
-        self.material, self.against, self.kept, self.on_progress = material, against, kept, on_progress
-        self.pages = [GoldPage(gold) for gold in material.golds]
-        self.spans = [SpanPage(corpus) for corpus in material.spans]
-        self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
-        self._reference: Scores | None = None
+    @cached_property
+    def pages(self) -> list[GoldPage]:
+        """The gold corpora as arrays."""
+        return [GoldPage(gold) for gold in self.material.golds]
+
+    @cached_property
+    def spans(self) -> list[SpanPage]:
+        """The corpora of spans as arrays."""
+        return [SpanPage(corpus) for corpus in self.material.spans]
+
+    @cached_property
+    def reference(self) -> Scores | None:
+        """The scores of the reference."""
+        return None if self.against is None else self._scores(self.against)
 
     def one(self, tokenizer: Tokenizer) -> _Done:
         """The row of one tokenizer, from the cache where it is there."""
@@ -249,16 +252,13 @@ class _Measuring:
     def _measured(self, tokenizer: Tokenizer) -> _Done:
         scores = self._scores(tokenizer)
         differences: dict[str, Difference] = {}
-        if self.against is not None and tokenizer is not self.against:
-            if self._reference is None:
-                self._reference = self._scores(self.against)
+        if tokenizer is not self.against and (reference := self.reference) is not None:
             for key in COMPARED:
-                if key in scores.values and key in self._reference.values:
-                    found = compare(
-                        scores, self._reference, key, resamples=self.options["resamples"], seed=self.options["seed"]
-                    )
-                    if math.isfinite(found.value):
-                        differences[key] = found
+                if key in scores.values and key in reference.values:
+                    draws = {name: self.options[name] for name in ("resamples", "seed")}
+                    difference = compare(scores, reference, key, **draws)
+                    if math.isfinite(difference.value):
+                        differences[key] = difference
         shown = tokenizer.encode_lines([sentence.text for sentence in self.material.shown])
         return _Done(
             row=row_of(tokenizer, scores).model_copy(update={"differences": differences}),
@@ -299,13 +299,9 @@ class _Measuring:
         return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
-def _silent(stage: str, done: int, total: int | None) -> None:
-    """Say nothing."""
-
-
 @cache
 def _source_digest() -> str:
-    """Of the code that makes the figures, so that a kept row is forgotten when a metric changes."""
+    """The digest of the code of metrics, so that a kept row is measured again when a metric changes."""
     package = Path(__file__).parent.parent
     files = [path for room in ("metrics", "foreign", "metrics/gold") for path in sorted((package / room).glob("*.py"))]
     files += [package / "report" / "scored.py", package / "tokenizer" / "tokens.py"]
@@ -313,7 +309,7 @@ def _source_digest() -> str:
 
 
 def _opened(entry: Entry, opener: Opener) -> Tokenizer | str:
-    """The tokenizer, or why there is none."""
+    """Open a tokenizer, or return the reason why it does not open."""
     if entry.why:
         return entry.why
     try:
@@ -347,7 +343,7 @@ def _family(spec: str) -> str:
 def measure_speed(
     entries: Sequence[Entry], lines: Sequence[str], *, on_progress: OnProgress | None = None, opener: Opener = _open
 ) -> SpeedReport:
-    """Throughput, latency and memory of every entry that runs, on at most 200 kB of the text.
+    """Time every entry that runs on at most 200 kB of the text.
 
     Peak memory is that of the process so far: measure one tokenizer a process where it matters.
     """
@@ -356,19 +352,19 @@ def measure_speed(
 
     opened = [_opened(entry, opener) for entry in entries]
     names, total = _names(entries, opened), 0
-    kept: list[str] = []
+    sample: list[str] = []
     for line in lines:
         total += len(line.encode())
-        if total > SPEED_BYTES and kept:
+        if total > SPEED_BYTES and sample:
             break
-        kept.append(line)
+        sample.append(line)
     rows = []
     for number, (entry, tokenizer, name) in enumerate(zip(entries, opened, names, strict=True), start=1):
-        (on_progress or _silent)("timing", number - 1, len(entries))
+        (on_progress or silent)("timing", number - 1, len(entries))
         if isinstance(tokenizer, str):
             continue
-        found = speed(lambda spec=entry.spec: opener(spec), kept).as_dict()  # type: ignore[misc]
-        rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in found.items() if v is not None}))
+        figures = speed(lambda spec=entry.spec: opener(spec), sample).as_dict()  # type: ignore[misc]
+        rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in figures.items() if v is not None}))
     return SpeedReport(
         machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def distinct(names: Sequence[str], places: Sequence[str] = ()) -> list[str]:
-    """Names that are all different: doubled ones get as many folders in front as tell them apart, or a number behind.
+    """Make names distinct: equal ones get the folders in front that differ, or a number behind.
 
     Examples
     --------
@@ -18,23 +18,23 @@ def distinct(names: Sequence[str], places: Sequence[str] = ()) -> list[str]:
     ['syllables', 'syllables#2']
     """
     twice = {name for name, n in Counter(names).items() if n > 1}
-    found = [*names]
+    unique = [*names]
     folders = [_folders(name, place) for name, place in zip(names, places, strict=False)] if places else []
     for name in sorted(twice):
-        here = [i for i, other in enumerate(names) if other == name]
-        deepest = max((len(folders[i]) for i in here), default=0) if folders else 0
+        same = [i for i, other in enumerate(names) if other == name]
+        deepest = max((len(folders[i]) for i in same), default=0) if folders else 0
         for depth in range(1, deepest + 1):
-            longer = ["/".join((*folders[i][-depth:], name)) for i in here]
+            longer = ["/".join((*folders[i][-depth:], name)) for i in same]
             if len({*longer}) == len(longer) and not {*longer} & {*names}:
-                for i, new in zip(here, longer, strict=True):
-                    found[i] = new
+                for i, new in zip(same, longer, strict=True):
+                    unique[i] = new
                 break
-    taken: Counter[str] = Counter()
-    for i, name in enumerate(found):
-        taken[name] += 1
-        if taken[name] > 1:
-            found[i] = f"{name}#{taken[name]}"
-    return found
+    seen: Counter[str] = Counter()
+    for i, name in enumerate(unique):
+        seen[name] += 1
+        if seen[name] > 1:
+            unique[i] = f"{name}#{seen[name]}"
+    return unique
 
 
 def _folders(name: str, place: str) -> tuple[str, ...]:

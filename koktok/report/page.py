@@ -1,7 +1,4 @@
-"""`to_html`: one self-contained page, English and Korean, that loads nothing from anywhere.
-
-What the template shows, worked out from the rows. The template holds no arithmetic.
-"""
+"""`to_html`: one self-contained page in English and Korean, without external resources. The template holds no arithmetic."""
 
 from __future__ import annotations
 
@@ -25,17 +22,17 @@ if TYPE_CHECKING:
 HERE: Final = Path(__file__).parent
 
 OPEN_DOMAINS: Final = 4
-"""So many charts of domains stand open; the others unfold, or forty tokenizers on twenty texts make a page nobody scrolls."""
+"""Number of charts of domains that are unfolded; with forty tokenizers on twenty texts the page would be too long."""
 
 
 TELEPHONE: Final[dict[str, int]] = {"width": 360, "height": 440}
-"""Pixels of a drawing beside which a telephone has nothing; the letters are those of the text."""
+"""Size of a drawing on a telephone in pixels, so that its letters are as large as those of the text."""
 
 LEADING: Final = 9
-"""So many columns, with their intervals, stand side by side on 1,400 pixels; the others are in the table of all measures."""
+"""Number of columns with intervals that fit on 1,400 pixels; the others are in the table of all measures."""
 
 OPEN_LINES: Final = 80
-"""Sentences stand open until they fill so many lines."""
+"""Sentences are unfolded until they fill this number of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +47,9 @@ class Span:
 def spans_of(
     text: str, tokens: Sequence[tuple[int, int]], gold: Sequence[int] | None, unjudged: Sequence[int] = ()
 ) -> list[Span]:
-    """A line as coloured runs, with a mark wherever a token or a gold morpheme begins.
+    """Split a line into coloured runs, with a mark where a token or a gold morpheme begins.
 
-    At unjudged places a cut is neither right nor wrong and a border is not missed, as in the scores.
+    At unjudged places a cut is neither right nor wrong and a boundary is not missed, as in the scores.
 
     Examples
     --------
@@ -67,7 +64,7 @@ def spans_of(
     marks = set(gold or ())
     spaces = {i for i, char in enumerate(text) if char.isspace()}
     edges = sorted(({0, len(text)} | starts | marks | spaces | {i + 1 for i in spaces}) & set(range(len(text) + 1)))
-    found, colour = [], -1
+    runs, colour = [], -1
     for a, b in pairwise(edges):
         colour += a in starts
         if a in spaces or a == 0 or a - 1 in spaces:
@@ -78,12 +75,12 @@ def spans_of(
             edge = "hit" if a in starts else "miss"
         else:
             edge = "over" if a in starts else ""
-        found.append(Span(text[a:b], colour if a in covered else -1, edge))
-    return found
+        runs.append(Span(text[a:b], colour if a in covered else -1, edge))
+    return runs
 
 
 def environment() -> Environment:
-    """What renders the templates of this room."""
+    """The Jinja environment of the template."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -92,7 +89,7 @@ def environment() -> Environment:
 
 
 def to_html(report: Report, playground: str = "") -> str:
-    """The whole page."""
+    """Render a report as a page; `playground` is a page that is embedded."""
     ran = [row for row in report.rows if row.ran]
     far = outliers(report)
     page = (
@@ -128,12 +125,12 @@ def _interval(value: Value) -> tuple[float, float] | None:
 
 
 def _notes(rows: Sequence[ReportRow]) -> list[tuple[str, str, str]]:
-    """Each note once: the numbers of its rows, the note, and the note in Korean."""
-    found: dict[str, list[str]] = {}
+    """Each note once: the numbers of its rows, the note in English and in Korean."""
+    numbers_of: dict[str, list[str]] = {}
     for row in rows:
         for note in row.notes:
-            found.setdefault(note, []).append(str(row.number))
-    return [(", ".join(numbers), note, korean_note(note)) for note, numbers in found.items()]
+            numbers_of.setdefault(note, []).append(str(row.number))
+    return [(", ".join(numbers), note, korean_note(note)) for note, numbers in numbers_of.items()]
 
 
 def _scatter(report: Report, width: int = 900, height: int = 520) -> str:
@@ -155,7 +152,7 @@ def _scatter(report: Report, width: int = 900, height: int = 520) -> str:
 
 def _domains(report: Report) -> list[tuple[str, str]]:
     """A chart of fertility for each text."""
-    found, far = [], outliers(report)
+    charts, far = [], outliers(report)
     for text in report.texts:
         values = []
         for row in report.rows:
@@ -165,8 +162,8 @@ def _domains(report: Report) -> list[tuple[str, str]]:
             if cell:
                 values.append(Bar(row.number, row.name, cell.value, _interval(cell)))
         if values:
-            found.append((text.name, bars(values)))
-    return found
+            charts.append((text.name, bars(values)))
+    return charts
 
 
 def _rows_of(sentence: Sentence, rows: Sequence[ReportRow]) -> list[tuple[ReportRow, list[Span], int]]:

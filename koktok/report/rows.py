@@ -76,16 +76,16 @@ def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow
         ]
         for crosses in (False, True)
     }
-    found = []
+    compared_rows = []
     for row in report.rows:
         x, f1 = row.scores.get("fertility"), row.scores.get(HEADLINE)
         if row.family in (family, "analyser", "trivial") or x is None or f1 is None:
             continue
         for (a, low), (b, high) in pairwise(fronts[across(row)]):
             if a <= x.value <= b:
-                found.append((row, f1, low + (high - low) * (x.value - a) / (b - a)))
+                compared_rows.append((row, f1, low + (high - low) * (x.value - a) / (b - a)))
                 break
-    return found
+    return compared_rows
 
 
 def across(row: ReportRow) -> bool:
@@ -96,17 +96,17 @@ def across(row: ReportRow) -> bool:
 
 def by_kind(report: Report) -> list[tuple[GoldInfo, list[ReportRow]]]:
     """Each gold corpus with kinds of border, and the rows that have their recall."""
-    found = [
+    tables = [
         (gold, [row for row in report.rows if any(f"recall:{kind}@{gold.name}" in row.scores for kind in gold.kinds)])
         for gold in report.golds
     ]
-    return [(gold, rows) for gold, rows in found if rows]
+    return [(gold, rows) for gold, rows in tables if rows]
 
 
 def units_of(report: Report) -> str:
     """What the intervals of a report resample, in words."""
-    found = [("the text", report.resampled), *((gold.name, gold.resampled) for gold in report.golds)]
-    return "; ".join(f"{units} ({name})" for name, units in found if units) or "blocks of lines"
+    resampled = [("the text", report.resampled), *((gold.name, gold.resampled) for gold in report.golds)]
+    return "; ".join(f"{units} ({name})" for name, units in resampled if units) or "blocks of lines"
 
 
 def outliers(report: Report) -> set[int]:

@@ -1,4 +1,4 @@
-"""What a report says, typed and versioned: the rows first, and every rendering from them.
+"""The typed and versioned content of a report, from which every rendering is made.
 
 `Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it; speed
 is in a file of its own.
@@ -38,7 +38,7 @@ def is_report(path: Path) -> bool:
 
 
 FOLDER = Product("report.sha256", "report", guest=True, earlier=_without_manifest)
-"""Where a report lies, beside anything else."""
+"""The files of a report in a folder, which may hold others."""
 
 
 class _Frozen(BaseModel):
@@ -57,10 +57,10 @@ class TextInfo(_Frozen):
 
 
 class GoldInfo(_Frozen):
-    """A file of gold morphemes; `standing` says whether people made them.
+    """A file of gold morphemes; `standing` is human or silver.
 
     `syllables_f1` is what one token per syllable scores, `reachable_recall` what no token of whole syllables can exceed;
-    `resampled` says what the intervals stand on (`9 documents`), `kinds` how many borders of each kind there are.
+    `resampled` are the units of the intervals (`9 documents`), `kinds` the number of boundaries of each kind.
     """
 
     name: str

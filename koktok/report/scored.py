@@ -64,7 +64,7 @@ def texts_of(text: Text | None) -> list[TextInfo]:
 
 
 def gold_info(page: GoldPage) -> GoldInfo:
-    """Size, digest and standing of a gold corpus, and the rows that stand beside every score on it."""
+    """Size, digest and standing of a gold corpus, and its reference figures."""
     gold, trivial = page.gold, trivial_rows(page)
     held = Counter(cut.kind for sentence in gold.sentences for cut in sentence.cuts)
     return GoldInfo(

@@ -54,7 +54,17 @@ class TokenTable(Protocol):
 
 
 class Tokenizer(ABC):
-    """A tokenizer that koktok opens, its own or a library's."""
+    """A tokenizer that koktok opens, its own or a library's.
+
+    Examples
+    --------
+    >>> tokenizer = Tokenizer.load("bytes")
+    >>> tokenizer.encode("가A").ids, tokenizer.decode([234, 176, 128, 65])
+    ([234, 176, 128, 65], '가A')
+    >>> tokens = tokenizer.encode_ids(["가", "A"])
+    >>> tokens.ids.tolist(), tokens.indptr.tolist(), tokenizer.decode_ids(tokens)
+    ([234, 176, 128, 65], [0, 3, 4], ['가', 'A'])
+    """
 
     vocab: TokenTable
     """The table of its tokens."""
@@ -73,13 +83,7 @@ class Tokenizer(ABC):
 
     @classmethod
     def load(cls, reference: str | Path) -> Self:
-        """Open a tokenizer of any kind, as `koktok.load` does.
-
-        Examples
-        --------
-        >>> Tokenizer.load("syllables").encode_lines(["한국"]).ids.tolist()
-        [0, 1]
-        """
+        """Open a tokenizer of any kind, as `koktok.load` does."""
         opened: Self = import_module("koktok.foreign.open").load(reference)  # a later stage, imported by name
         return opened
 
@@ -191,17 +195,7 @@ class Tokenizer(ABC):
     def __call__(
         self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any
     ) -> Encoding | list[Encoding]:
-        """Encode one text or many with the special tokens of the template around each, as transformers does.
-
-        Examples
-        --------
-        >>> from koktok import Recipe
-        >>> from koktok.tokenizer import TrainedTokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = TrainedTokenizer(Recipe().changed(template="eos"), Vocab.bpe(" 한국", [" 한", " 국"], specials=["</s>"]))
-        >>> tokenizer("한국").input_ids, [encoding["attention_mask"] for encoding in tokenizer(["한", "국"])]
-        ([259, 257, 261], [[1, 1], [1, 1]])
-        """
+        """Encode one text or many with the special tokens of the template around each, as transformers does."""
         if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
             raise UsageError(
                 f"`{strange[0]}` is no option of a koktok tokenizer",
@@ -264,16 +258,6 @@ class Tokenizer(ABC):
             As `encode`; and when `texts` is a bare `str`.
         UsageError
             When `dtype` cannot hold the ids, or `threads` is less than 1.
-
-        Examples
-        --------
-        >>> from koktok import Recipe
-        >>> from koktok.tokenizer import TrainedTokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
-        >>> tokens = tokenizer.encode_ids(["한국", "국"], after=["</s>"])
-        >>> tokens.ids.tolist(), tokens.indptr.tolist(), tokens[1].tolist()
-        ([256, 259, 260, 256, 257, 260], [0, 3, 6], [256, 257, 260])
         """
         if isinstance(texts, Mapping):
             raise InputError("expected texts, got a mapping", hint="tokenizer.encode_ids(mapping[key])")
@@ -315,18 +299,6 @@ class Tokenizer(ABC):
         ------
         InputError
             When a file cannot be read or is no text.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from koktok import Recipe
-        >>> from koktok.tokenizer import TrainedTokenizer
-        >>> from koktok.vocab import Vocab
-        >>> path = Path(tempfile.mkdtemp(), "a.txt")
-        >>> _ = path.write_text("한국\n국\n", encoding="utf-8")
-        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
-        >>> [ids.tolist() for ids in tokenizer.encode_files(path)]
-        [[256, 259], [256, 257]]
         """
         from koktok.bulk.mapped import mapped_blocks
         from koktok.corpora.paths import as_source
@@ -366,15 +338,6 @@ class Tokenizer(ABC):
         ------
         InputError
             When an id is outside the vocabulary, or `indptr` does not fit the ids.
-
-        Examples
-        --------
-        >>> from koktok import Recipe
-        >>> from koktok.tokenizer import TrainedTokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
-        >>> tokenizer.decode_ids(tokenizer.encode_ids(["한국", "국é"]))
-        ['한국', '국é']
         """
         from koktok.tokenizer.tokens import Tokens
 

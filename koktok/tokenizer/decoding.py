@@ -142,19 +142,16 @@ def decoder_for(vocab: Vocab) -> PieceDecoder:
 
 
 class Stream:
-    r"""A decoder of one id at a time; `Tokenizer.stream` makes it.
+    """A decoder of one id at a time, from `TrainedTokenizer.stream`.
 
     Law: ``"".join(map(stream.push, ids)) + stream.finish() == tokenizer.decode(ids)``.
 
     Examples
     --------
-    >>> from koktok import Recipe
-    >>> from koktok.tokenizer import TrainedTokenizer
-    >>> from koktok.vocab import Vocab
-    >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.bpe(" 한글", [" 한"]))
-    >>> stream = tokenizer.stream()
-    >>> [stream.push(i) for i in tokenizer.encode("한é글").ids], stream.finish()
-    (['한', '', '', 'é글'], '')
+    >>> vocab = Vocab.bpe(" 한글", [" 한"])
+    >>> stream = Stream(vocab)
+    >>> [stream.push(i) for i in (vocab.ids[" 한"], 0xC3, 0xA9, vocab.ids["글"])], stream.finish()
+    ([' 한', '', '', 'é글'], '')
     """
 
     def __init__(

@@ -138,9 +138,8 @@ class UnigramModel(Model):
         best, back = [0.0] + [-math.inf] * size, [0] * (size + 1)  # for every end: the best sum, and its last start
         for start, char in enumerate(text):
             total, end, node = best[start], start + 1, first(char)
-            if (
-                node is None and total + unknown > best[end]
-            ):  # no piece holds this character: every path takes this step
+            # A character that no piece holds is a step of every path.
+            if node is None and total + unknown > best[end]:
                 best[end], back[end] = total + unknown, start
             while node is not None:
                 score = node.get(SCORE)

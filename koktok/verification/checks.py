@@ -342,8 +342,8 @@ def pieces_of_gguf(tokenizer: TrainedTokenizer, name: str, file: Path) -> CheckR
         return result
     result.note = " ".join(gguf.notes(theirs, tokenizer.normalizer))
     rows = (list(zip(table.tokens, table.scores, table.types, strict=False)) for table in (ours, theirs))
-    for i, (expected, found) in enumerate(zip_longest(*rows)):
-        result.record(expected == found, "id {}: {} in place of {}", i, found, expected)
+    for i, (expected, actual) in enumerate(zip_longest(*rows)):
+        result.record(expected == actual, "id {}: {} in place of {}", i, actual, expected)
     for what in ("model", "pre", "roles", "merges", "charsmap", "add_space_prefix", "remove_extra_whitespaces"):
         result.record(getattr(ours, what) == getattr(theirs, what), "another {}", what)
     return result

@@ -133,8 +133,8 @@ def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids
     if (folder / SPEC).is_file():
         try:
             ranks = load(folder)
-            kept = {piece: i for piece, i in ranks.ranks.items() if i not in added}
-            old, now = Ranks("base", ranks.pattern, kept, {}).encoding(), ranks.encoding()
+            old_ranks = {piece: i for piece, i in ranks.ranks.items() if i not in added}
+            old, now = Ranks("base", ranks.pattern, old_ranks, {}).encoding(), ranks.encoding()
         except (ArtifactError, ImportError):
             return
         yield (

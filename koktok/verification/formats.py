@@ -61,7 +61,9 @@ class Reader:
 
     def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
         """Ids of each text with the special tokens that it spells; None if the format cannot read these."""
-        return self.adapter.ids_with_specials(texts)
+        if isinstance(self.adapter, SentencePiece):
+            return None
+        return [self.adapter.encode(text, allowed_special="all").ids for text in texts]
 
     def with_space(self, texts: list[str], *, prefix: Prefix) -> list[str]:
         """The texts with the prefix space, if the tokenizer adds one and the format does not."""
@@ -153,12 +155,12 @@ def open_formats(
     """The readers of the formats in a folder, or the reasons why there is none, by name."""
     for place in (folder, *more):
         at = "" if place == folder else f"{(place.resolve().parent if place.is_file() else place.resolve()).name}/"
-        found = list(_found(place))
-        if place != folder and not found and not ggufs(place):
+        formats = list(_found(place))
+        if place != folder and not formats and not ggufs(place):
             raise UsageError(
                 f"expected an export of koktok, got `{place}`", hint="koktok export FOLDER --to hf --out NEW-FOLDER"
             )
-        for name, module, extra, opened in found:
+        for name, module, extra, opened in formats:
             yield f"{at}{name}", _opened(module, extra, opened)
     if not (folder / "tokenizer.json").is_file():
         from koktok.formats.limits import unsupported_reason
@@ -190,7 +192,7 @@ def _found(place: Path) -> Iterator[tuple[str, str, str, Callable[[], Reader]]]:
     for model in sorted(place.glob("*.model")):
         yield model.name, "sentencepiece", "", lambda model=model: _model(model)  # type: ignore[misc]
     if (place / "tiktoken.json").is_file():
-        name = next((found.name for found in sorted(place.glob("*.tiktoken"))), "tiktoken.json")
+        name = next((file.name for file in sorted(place.glob("*.tiktoken"))), "tiktoken.json")
         yield name, "tiktoken", "tiktoken", lambda: _ranks(place)
 
 

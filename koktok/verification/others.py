@@ -86,7 +86,9 @@ def _compared(
         return rows
 
     def of_file(batch: Sequence[str]) -> list[list[int]]:
-        return file.ids_with_template(batch) if added else file.ids_by_default(batch)
+        return (
+            [file.encode(line, add_special_tokens=True).ids for line in batch] if added else file.ids_by_default(batch)
+        )
 
     def with_progress() -> Iterator[str]:
         for done, line in enumerate(lines, 1):

@@ -163,7 +163,7 @@ def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path:
     tokens = TokenFiles.open(out).shard(0)
     assert tokens == tokenizer.encode_ids(read_documents(source), before=[first], after=[last])
     for options, message in (
-        (["--format", "npy"], "token files want --format and --out"),
+        (["--format", "npy"], "expected both --format and --out for token files"),
         (["--eos"], "are for token files"),
         (["--format", "npy", "--out", "x", "--dropout", "0.1"], "token files hold no samples"),
     ):

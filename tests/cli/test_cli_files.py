@@ -147,7 +147,7 @@ def test_nothing_is_lost(trained: Trained, tmp_path: Path) -> None:
     [
         (("none.model",), "is no file or folder"),
         (("vocab.txt", "--pattern", "gpt2"), "a pattern and special tokens are for tiktoken ranks"),
-        (("vocab.txt", "--special", "x"), "`--special x` wants TOKEN=ID"),
+        (("vocab.txt", "--special", "x"), "expected `--special` with TOKEN=ID, got `x`"),
         (("cut.json",), "is no JSON"),
     ],
 )

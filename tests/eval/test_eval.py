@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import MINI, ROOT
+from conftest import MINI, ROOT, exit_code_here
 
 from eval import __main__ as runner
 from eval.bits import HALVES, PEER, compared
 from eval.bits import Material as BitsMaterial
 from eval.peers import PEERS, Peer, train_peer
 from eval.picture import draw
-from eval.suites.full import suite as full
-from eval.suites.quick import suite as quick
+from eval.suites import full, quick
 from eval.texts import base_lines, split
 from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney
@@ -26,39 +26,19 @@ from koktok.report.benchmark import SPANS
 LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def evaluate(*words: object, seed: str = "0") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "eval", *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONHASHSEED": seed, "NO_COLOR": "1"},
-    )
+def evaluate(*words: object) -> tuple[int, str]:
+    """Run `python -m eval` in this process: its exit code and what it wrote to stderr."""
+    err = io.StringIO()
+    code = exit_code_here(words, {"stderr": err}, {"NO_COLOR": "1"}, main=runner.main)
+    return code, err.getvalue()
 
 
 def test_every_peer_of_the_issue_is_there() -> None:
     names = [peer.name for peer in PEERS]
     assert len(names) == len(set(names))
-    for wanted in (
-        "Unigram, spaces",
-        "Unigram, def",
-        "BPE, spaces",
-        "BPE, def",
-        "HF byte-level",
-        "HF Unigram",
-        "HF WordPiece",
-    ):
-        assert any(wanted in name for name in names)
-    for wanted in (
-        "bpe_trainer",
-        "SwTokenizer",
-        "koktok's cuts, SentencePiece Unigram",
-        "koktok encoder",
-        "koktok lm",
-        "koktok aligned",
-        "superwords",
-    ):
-        assert any(wanted in name for name in names)
+    wanted = "Unigram, spaces|Unigram, def|BPE, spaces|BPE, def|HF byte-level|HF Unigram|HF WordPiece|bpe_trainer|SwTokenizer|"
+    wanted += "koktok's cuts, SentencePiece Unigram|koktok encoder|koktok lm|koktok aligned|superwords"
+    assert [part for part in wanted.split("|") if not any(part in name for name in names)] == []
 
 
 def test_growth_reads_what_a_corpus_does_not_hold_out(tmp_path: Path) -> None:
@@ -123,11 +103,11 @@ def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) 
 
 def test_nothing_that_is_measured_was_trained_on() -> None:
     suite = quick()
-    held = {line for lines in suite.held.values() for line in lines}
+    held = {*suite.material.text.lines}
     assert len(held) > 200
     assert len(suite.train) > 600
     assert not held & set(suite.train)
-    assert {sentence.text for sentence in suite.shown} <= held
+    assert {sentence.text for sentence in suite.material.shown} <= held
 
 
 def test_a_peer_that_fails_is_a_row_that_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,12 +125,13 @@ def test_a_peer_that_fails_is_a_row_that_says_why(tmp_path: Path, monkeypatch: p
 
 
 def test_the_verb_writes_its_files_and_the_same_json_again(tmp_path: Path) -> None:
-    words = ("quick", "--rows", "BPE, spaces|HF byte|syllables", "-q", "--speed")
-    done = [
-        evaluate(*words, "--work", tmp_path / f"w{day}", "--out", tmp_path / day, "--date", day, seed=day[-1])
-        for day in ("2031-01-01", "2031-01-02")
+    words = ["quick", "--rows", "BPE, spaces|HF byte|syllables", "-q", "--speed"]
+    places = [
+        ["--work", tmp_path / f"w{day}", "--out", tmp_path / day, "--date", day] for day in ("2031-01-01", "2031-01-02")
     ]
-    assert [one.returncode for one in done] == [0, 0], done[0].stderr
+    assert evaluate(*words, *places[0])[0] == 0
+    command = [sys.executable, "-m", "eval", *map(str, [*words, *places[1]])]
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": "2"})
     assert {path.name for path in (tmp_path / "2031-01-01").iterdir()} == {
         f"2031-01-01-quick.{ending}" for ending in ("json", "md", "html", "speed.json")
     }
@@ -163,8 +144,8 @@ def test_the_verb_writes_its_files_and_the_same_json_again(tmp_path: Path) -> No
     )
     assert [row.name for row in timed.rows] == [row.name for row in report.rows if row.ran]
     assert {sentence.text for sentence in report.sentences} <= set(LINES)
-    assert evaluate("full").returncode == 2
-    assert "wants the folder DATA" in evaluate("full").stderr
+    code, error = evaluate("full")
+    assert (code, "wants the folder DATA" in error) == (2, True)
 
 
 def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
@@ -184,10 +165,10 @@ def test_full_reads_a_folder_and_keeps_blocks_apart(tmp_path: Path) -> None:
     assert not set(train) & {line for lines in held.values() for line in lines}
     found = full(tmp_path, size=2300, limit=2000, sample=10)
     assert sum(len(line.split()) for line in found.train) <= 2000
-    assert next(entry.shown for entry in found.published) == "tokenizers/one"
-    assert len(found.published) > 8
-    assert not found.golds[0].human  # its name is Kaist's, its bytes are not
-    assert {sentence.text for sentence in found.shown} <= set(LINES)
+    assert next(entry.shown for entry in found.beside if entry.shown) == "tokenizers/one"
+    assert len(found.beside) > 13
+    assert not found.material.golds[0].human  # its name is Kaist's, its bytes are not
+    assert {sentence.text for sentence in found.material.shown} <= set(LINES)
     with pytest.raises(SystemExit, match="holds no text"):
         full(tmp_path / "gold", size=1, limit=None, sample=1)
 

@@ -26,7 +26,7 @@ from koktok.extension import laws, learn
 from koktok.extension.base_text import BaseText, prepare
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.files.sentencepiece_model import ModelProto
-from koktok.formats.tiktoken import Ranks, load
+from koktok.formats.tiktoken import load
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
@@ -58,38 +58,45 @@ def check(base: Base, new: Base, files: dict[str, bytes], lines: list[str]) -> N
     assert all(said.holds for said in laws.on_text(base, new, lines))
 
 
+Tiny = tuple[write.Extension, Base, dict[str, bytes]]
+
+
 @pytest.fixture(scope="module")
-def tiny() -> tuple[write.Extension, Base, dict[str, bytes]]:
+def tiny() -> Tiny:
     return made_of(ranked(), 160)
 
 
-def test_a_run_is_what_run_time_does() -> None:
+@pytest.fixture(scope="module")
+def encoding(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The extension in tiktoken."""
+    folder = tmp_path_factory.mktemp("tiny")
+    for name, data in tiny[2].items():
+        (folder / name).write_bytes(data)
+    return load(folder).encoding()
+
+
+def test_the_training_state_is_the_segmentation_at_run_time() -> None:
     base = ranked()
     found, text = learnt(base, 150, sizes=(50,))
     reading = read(LINES, holdout=0.1)
     for point in found.points[1:]:
         new = base_of("new", write.files_of(write.extended(base, found, point.size)))
         for counts, tokens, words in (
-            (reading.train, point.tokens, text.words),
-            (reading.held, point.held_tokens, text.held_words),
+            (reading.train, point.tokens, text.train.words),
+            (reading.held, point.held_tokens, text.held.words),
         ):
             rows = new.encode(counts.words)
             real = sum(len(row) * n for row, n in zip(rows, counts.n.tolist(), strict=True))
             assert real == round(tokens * words)
 
 
-def test_every_beginning_of_the_list_is_the_shorter_list() -> None:
+def test_a_prefix_of_the_list_is_the_list_of_a_smaller_size() -> None:
     base = ranked()
     assert learnt(base, 40)[0].pieces == learnt(base, 90)[0].pieces[:40]
 
 
-def test_libraries_agree_and_the_laws_hold(
-    tiny: tuple[write.Extension, Base, dict[str, bytes]], tmp_path: Path
-) -> None:
+def test_libraries_agree_and_the_laws_hold(tiny: Tiny, encoding: Any) -> None:
     extension, new, files = tiny
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
-    encoding = load(tmp_path).encoding()
     lines = [*LINES, *ENGLISH, "ㅋㅋㅋㅋㅋㅋ 하하하하", "쌘돌이 퉜다 API는 3개"]
     assert new.encode(lines) == encoding.encode_ordinary_batch(lines)
     check(extension.base, new, files, lines)
@@ -97,8 +104,8 @@ def test_libraries_agree_and_the_laws_hold(
 
 
 @given(st.text(alphabet=st.sampled_from("학교에서는대한민국 abc1!ㅋㅠ가쌘\n漢😀"), max_size=40))
-def test_no_text_is_longer_and_libraries_agree(text: str) -> None:
-    extension, new, encoding = _tiny()
+def test_no_text_is_longer_and_libraries_agree(tiny: Tiny, encoding: Any, text: str) -> None:
+    extension, new, _ = tiny
     before, after = extension.base.encode([text])[0], new.encode([text])[0]
     assert len(after) <= len(before)
     assert after == encoding.encode_ordinary(text)
@@ -107,41 +114,24 @@ def test_no_text_is_longer_and_libraries_agree(text: str) -> None:
 
 
 @given(st.binary(max_size=24))
-def test_bytes_without_hangul_keep_their_ids(data: bytes) -> None:
-    extension, _, encoding = _tiny()
+def test_bytes_without_hangul_keep_their_ids(tiny: Tiny, encoding: Any, data: bytes) -> None:
     if not holds_hangul(data):
-        old = extension.base.ranks.encoding()
+        old = tiny[0].base.ranks.encoding()
         assert encoding._encode_bytes(data) == old._encode_bytes(data)
 
 
-_KEPT: list[Any] = []
-
-
-def _tiny() -> Any:
-    if not _KEPT:
-        extension, new, _ = made_of(ranked(), 160)
-        ranks = Ranks(
-            "new",
-            extension.base.ranks.pattern,
-            {new.piece_bytes(t): i for t, i in new.ids.items() if i not in new.added},
-            {},
-        )
-        _KEPT.append((extension, new, ranks.encoding()))
-    return _KEPT[0]
-
-
-def test_borders_of_morphemes_decide_what_comes_first() -> None:
+def test_a_higher_penalty_keeps_more_morpheme_boundaries() -> None:
     base = ranked()
     points = {nu: learnt(base, 120, nu=nu)[0].points[-1] for nu in (0.0, 1.0, 4.0)}
     assert points[0.0].recall < points[1.0].recall <= points[4.0].recall
     assert points[0.0].tokens < points[1.0].tokens <= points[4.0].tokens
     text = learnt(base, 1)[1]
-    wish = (points[0.0].recall + points[1.0].recall) / 2
-    kept = learn.learn(base, text, learn.ExtendOptions(add=120, keep=wish))
-    assert abs(kept.points[-1].recall - wish) <= 0.01
+    target = (points[0.0].recall + points[1.0].recall) / 2
+    kept = learn.learn(base, text, learn.ExtendOptions(add=120, keep=target))
+    assert abs(kept.points[-1].recall - target) <= 0.01
 
 
-def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path: Path) -> None:
+def test_llama_3_with_ignore_merges_and_filled_reserved_ids(tmp_path: Path) -> None:
     names = ("<|begin_of_text|>", *(f"<|reserved_special_token_{i}|>" for i in range(100)), "<|eot_id|>")
     content = json.loads(byte_level(specials=names).to_str())
     content["model"]["ignore_merges"] = True
@@ -152,7 +142,7 @@ def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path
         check(base, new, files, [*LINES, *ENGLISH, *names])
         assert new.size == (base.size if fill else base.size + 80)
         assert {new.runner.token_to_id(token) for token in ("<|begin_of_text|>", "<|eot_id|>")} == {420, 521}
-    with pytest.raises(UsageError, match=r"101 new pieces were wanted, and .* has 100 slots"):
+    with pytest.raises(UsageError, match=r"expected 101 reserved ids for new pieces, got 100"):
         write.extended(base, learnt(base, 101)[0], 101, fill="reserved")
 
 
@@ -179,7 +169,7 @@ def _broken(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -
     return base_of("broken", {**files, "tokenizer.json": json.dumps(content).encode()})
 
 
-def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]]) -> None:
+def test_the_proof_refutes(tiny: Tiny) -> None:
     extension, new, files = tiny
     base, record = extension.base, write.ExtensionRecord.model_validate_json(files["extension.json"])
 
@@ -205,7 +195,7 @@ def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]])
         assert laws.SHAPE in laws_of(new, other)
 
 
-def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
+def test_no_piece_contains_a_string_of_the_blocklist() -> None:
     base = ranked()
     free = learnt(base, 150)[0].pieces
     word = max((piece.string.decode(errors="ignore").strip() for piece in free), key=len)
@@ -218,25 +208,27 @@ def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
 
 @pytest.mark.parametrize("fill", [None, "unused"])
 def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
-    import sentencepiece
-
     base = open_base(sentencepiece_model(tmp_path, "bpe"))
     assert base.kind == "chars"
     add = 20 if fill else 150
     extension, new, files = made_of(base, add, fill)
     assert any(len(piece.string.decode().strip("▁")) == 1 for piece in extension.pieces) or fill
     check(base, new, files, [*LINES, *ENGLISH])
-    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
-    old = sentencepiece.SentencePieceProcessor(model_proto=base.files["tokenizer.model"])
+    check_sentencepiece(base, new, files)
+
+
+def check_sentencepiece(base: Base, new: Base, files: dict[str, bytes]) -> None:
+    """The library agrees on the extension where it agrees on the base."""
+    from sentencepiece import SentencePieceProcessor
+
+    library, old = (SentencePieceProcessor(model_proto=some["tokenizer.model"]) for some in (files, base.files))
     agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
-    assert len(agreed) > 0.95 * len(LINES)
+    assert len(agreed) > 0.9 * len(LINES)
     assert [library.encode(line) for line in agreed] == new.encode(agreed)
 
 
 def test_scores_of_32_bits_stay_apart(tmp_path: Path) -> None:
     """The last pieces of Mistral's vocabulary have -10⁹, where the next lower number is 64 away."""
-    import sentencepiece
-
     file = Path(sentencepiece_model(tmp_path, "bpe"))
     proto = ModelProto(file.read_bytes())
     min(proto.pieces, key=lambda row: row.score).score = -1e9
@@ -246,11 +238,7 @@ def test_scores_of_32_bits_stay_apart(tmp_path: Path) -> None:
     proto = ModelProto(files["tokenizer.model"])
     scores = [proto.pieces[i].score for i in extension.ids]
     assert all(later < before for before, later in pairwise([-1e9, *scores]))
-    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
-    old = sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
-    agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
-    assert len(agreed) > 0.9 * len(LINES)
-    assert [library.encode(line) for line in agreed] == new.encode(agreed)
+    check_sentencepiece(base, new, files)
 
 
 @pytest.mark.parametrize("fallback", [True, False])
@@ -311,16 +299,16 @@ def test_bases_that_cannot_be_extended(tmp_path: Path) -> None:
             open_base(saved(made, tmp_path / "bad"))
 
     chars = tokenizers.Tokenizer(models.BPE({"a": 0, "<unk>": 1}, [], unk_token="<unk>"))
-    refused(chars, "without bytes to fall back on")
+    refused(chars, "without byte fallback")
     node = json.loads(chars.to_str())
     del node["model"]["type"]  # as older versions of the library wrote it
     (tmp_path / "tokenizer.json").write_text(json.dumps(node))
-    with pytest.raises(ArtifactError, match="without bytes to fall back on"):
+    with pytest.raises(ArtifactError, match="without byte fallback"):
         open_base(str(tmp_path / "tokenizer.json"))
     refused(tokenizers.Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")), "is a WordPiece model")
     apart = byte_level()
     apart.normalizer = tokenizers.normalizers.NFD()
-    refused(apart, "takes syllables apart")
+    refused(apart, "splits syllables")
     single = byte_level()
     single.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -336,11 +324,11 @@ def test_bases_that_cannot_be_extended(tmp_path: Path) -> None:
 
 def test_no_hangul_no_sizes_no_slots(tmp_path: Path) -> None:
     base = ranked()
-    with pytest.raises(InputError, match="no Hangul in the text"):
+    with pytest.raises(InputError, match="got no Hangul in the text"):
         prepare(base, read(["only English here"], holdout=0), Whitespace())
     with pytest.raises(UsageError, match="sizes from 1 to 5, got 9"):
         learnt(base, 5, sizes=(9,))
-    with pytest.raises(UsageError, match="keeps no ids free"):
+    with pytest.raises(UsageError, match="has no reserved ids"):
         write.slots_of(base, "reserved")
     slots = tmp_path / "slots.txt"
     slots.write_text("<|pad|>\n<nothing>\n")
@@ -372,7 +360,7 @@ def test_the_verb_and_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
         app([*words, "-q"], standalone_mode=False)
 
 
-def test_verify_proves_a_folder_and_refutes_a_harmed_one(tmp_path: Path) -> None:
+def test_verify_passes_an_extension_and_fails_a_damaged_one(tmp_path: Path) -> None:
     from koktok.verification import verify
 
     _, _, files = made_of(ranked(), 60)

@@ -185,7 +185,7 @@ def test_padded_and_tied_and_filled(tmp_path: Path) -> None:
     assert np.allclose(found[15], old[:12].mean(axis=0), atol=1e-6)
 
 
-def test_weights_for_those_who_write_rows_themselves(tmp_path: Path) -> None:
+def test_weights_in_init_npz(tmp_path: Path) -> None:
     record = read_extension(extension(tmp_path))
     (tmp_path / "init.npz").write_bytes(npz(record, "weighted"))
     held = np.load(tmp_path / "init.npz")

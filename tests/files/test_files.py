@@ -154,7 +154,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     for write in (check_folder, lambda path, product: write_folder(path, {"a": "1"}, product)):
         with pytest.raises(UsageError, match="is not empty and holds no koktok thing"):
             write(tmp_path, THING)
-        with pytest.raises(UsageError, match="is a file; a folder is wanted"):
+        with pytest.raises(UsageError, match="expected a folder, got the file"):
             write(tmp_path / "file", THING)
     assert state(tmp_path) == before
     write_folder(tmp_path, {"report": "1"}, GUEST)  # a guest asks for nothing but free names
@@ -292,7 +292,7 @@ def test_a_file_of_others_is_not_replaced(tmp_path: Path) -> None:
             UsageError, match=r"was not written by koktok; it is left as it is\nhint: mv .*file ELSEWHERE"
         ):
             write(file, ours)
-        with pytest.raises(UsageError, match="is a folder"):
+        with pytest.raises(UsageError, match="got the folder"):
             write(tmp_path, ours)
     assert file.read_bytes() == b"mine"
     file.write_bytes(b"")

@@ -12,6 +12,7 @@ import pytest
 from conftest import MODELS, ROOT
 
 from koktok import Tokenizer
+from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.prefix import SPACE_MARK, with_prefix
 
 GUIDES = [ROOT / "docs" / "guides" / f"hand-over{language}.md" for language in ("", ".ko")]
@@ -24,19 +25,25 @@ def code(guide: Path) -> str:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes"])
+@pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
 def test_the_recipe(
-    model: str, trained: Callable[..., Path], mini: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: str,
+    trained: Callable[..., Path],
+    mini: list[str],
+    kiwi: KiwiSegmenter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("transformers", reason="the extra `transformers` is not installed")
     (tmp_path / "my-tokenizer").symlink_to(trained(**MODELS[model]))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("koktok.segment.segmenter_for", lambda _: kiwi)
     names: dict[str, Any] = {}
     exec(code(GUIDES[0]), names)
     ours, theirs = Tokenizer.load("my-tokenizer"), names["tokenizer"]
     cutter = names["MorphemeCuts"](ours)
     seen = 0
-    for line in [*mini[::15], "", "  두  칸 ", "ㅋㅋㅋ 뷁\t漢字 😀", "1234567원"]:
+    for line in [*mini[::60], "", "  두  칸 ", "ㅋㅋㅋ 뷁\t漢字 😀", "1234567원"]:
         got = theirs(line, add_special_tokens=False, return_offsets_mapping=True)
         assert ours.decode(got["input_ids"]) == ours.normalize(line)
         normal = ours.normalize(line)
@@ -53,7 +60,7 @@ def test_the_recipe(
             at += len(pretoken)
             seen += len(places) - 2
         assert ids == got["input_ids"]
-    assert seen > 100
+    assert seen > 25
 
 
 def test_both_guides_have_it() -> None:

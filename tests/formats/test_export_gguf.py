@@ -56,7 +56,7 @@ def back(written: Path) -> GgufVocab:
     return read(written)
 
 
-def test_what_is_written_is_read_back(tokenizer: Tokenizer, written: Path, back: GgufVocab, tmp_path: Path) -> None:
+def test_a_written_file_is_read(tokenizer: Tokenizer, written: Path, back: GgufVocab, tmp_path: Path) -> None:
     table = make(tokenizer)
     assert back == table
     assert write(table, tmp_path / "b.gguf").read_bytes() == written.read_bytes()
@@ -90,7 +90,7 @@ def test_every_piece_score_and_type(tokenizer: Tokenizer, back: GgufVocab) -> No
 SPECIALS = ("<unk>", "</s>")
 
 
-def test_roles_without_a_token_are_not_left_to_chance() -> None:
+def test_roles_without_a_token_have_defined_ids() -> None:
     """llama.cpp's own defaults would be ids of bytes."""
     assert table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer()).roles == {
         "bos": 258,
@@ -111,10 +111,13 @@ def test_notes_say_what_differs() -> None:
 
 
 class TestIntoAModel:
-    def test_tensors_and_keys_stay_and_the_tokenizer_is_ours(self, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    @pytest.fixture
+    def table(self, trained: Callable[..., Path]) -> GgufVocab:
+        return make(Tokenizer.load(trained(train={"model": "bpe", "vocab_size": 2300})))
+
+    def test_tensors_and_keys_stay_and_the_tokenizer_is_ours(self, table: GgufVocab, tmp_path: Path) -> None:
         import gguf
 
-        table = make(tokenizer)
         model = tiny_model(tmp_path / "model.gguf", len(table.tokens) + 3)
         before, was = gguf.GGUFReader(model), model.read_bytes()
         new = write_into(table, model, tmp_path / "new.gguf", chat_template="{{ new }}")
@@ -134,8 +137,7 @@ class TestIntoAModel:
         assert back.tokens[size:] == tuple(f"[PAD{size + i}]" for i in range(3))
         assert {*back.types[size:]} == {CONTROL}
 
-    def test_other_sizes_and_other_files_are_refused(self, tokenizer: Tokenizer, tmp_path: Path) -> None:
-        table = make(tokenizer)
+    def test_other_sizes_and_other_files_are_refused(self, table: GgufVocab, tmp_path: Path) -> None:
         small = tiny_model(tmp_path / "small.gguf", len(table.tokens) - 1)
         with pytest.raises(ArtifactError, match=r"has embeddings for other ids \(token_embd\.weight [\d,]+\) than"):
             write_into(table, small, tmp_path / "new.gguf")
@@ -150,7 +152,7 @@ class TestIntoAModel:
             write_into(table, model, tmp_path / "new.gguf")
         assert not (tmp_path / "new.gguf").exists()
 
-    def test_the_verb(self, trained: Callable[..., Path], tmp_path: Path) -> None:
+    def test_the_verb(self, table: GgufVocab, trained: Callable[..., Path], tmp_path: Path) -> None:
         folder = trained(train={"model": "bpe", "vocab_size": 2300})
         model = tiny_model(tmp_path / "model.gguf", 2304)
         words = ("export", folder, "--to", "gguf", "-o", tmp_path / "new.gguf")
@@ -158,7 +160,7 @@ class TestIntoAModel:
         assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'new.gguf'}\n"), done.stderr
         assert "4 rows more than there are ids" in done.stderr
         assert "a vocabulary alone" not in done.stderr
-        assert read(tmp_path / "new.gguf").tokens[:2300] == make(Tokenizer.load(folder)).tokens
+        assert read(tmp_path / "new.gguf").tokens[:2300] == table.tokens
         again = koktok(*words, "--into", model)
         assert (again.returncode, "was not written by koktok" in again.stderr) == (2, True)
         alone = koktok(*words[:-1], tmp_path / "alone.gguf")
@@ -241,14 +243,14 @@ HOSTILE = {
         (field(b"a", 9, struct.pack("<IQ", 8, 1 << 25)) + bytes(1 << 28), "16,777,216 strings in `a`, got 33,554,432"),
     ],
 )
-def test_a_large_file_is_not_read_string_by_string_for_ever(content: bytes, what: str, tmp_path: Path) -> None:
+def test_a_large_claim_is_refused_at_once(content: bytes, what: str, tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(header(content))
     with pytest.raises(ArtifactError, match=f"expected at most {what}"):
         read(tmp_path / "model.gguf")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_a_file_claims_is_held_against_its_size_before_the_library_reads_it(name: str, tmp_path: Path) -> None:
+def test_a_header_is_checked_before_the_library_reads_it(name: str, tmp_path: Path) -> None:
     content, message = HOSTILE[name]
     (tmp_path / "model.gguf").write_bytes(content)
     table = table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())
@@ -290,7 +292,7 @@ class TestBadInput:
         ):
             read(file)
 
-    def test_a_failure_leaves_what_was_there(self, file: Path) -> None:
+    def test_a_failure_leaves_the_old_file(self, file: Path) -> None:
         before = file.read_bytes()
         table = read(file)
         object.__setattr__(table, "tokens", (*table.tokens[:-1], "\ud800"))

@@ -90,7 +90,7 @@ def test_raw_text_gives_our_ids(both: Both, text: str) -> None:
     assert both.spm.encode(text) == both.ours.encode(text).ids
 
 
-def test_what_people_paste(both: Both, mini: list[str]) -> None:
+def test_pasted_text(both: Both, mini: list[str]) -> None:
     for line in (line for line in mini[::9] if not line.startswith(" ")):  # it has no mark for such a space
         for raw in (unicodedata.normalize("NFD", line), line.replace(" ", " \u200b") + "\ufeff", line):
             assert both.spm.encode(raw) == both.ours.encode(raw).ids
@@ -98,7 +98,7 @@ def test_what_people_paste(both: Both, mini: list[str]) -> None:
             assert spelled == both.ours.normalize(raw)
 
 
-def test_what_is_left_out_is_told_and_true() -> None:
+def test_every_documented_difference_has_an_example() -> None:
     """Each sentence of `differences` has its example, and the example differs."""
     theirs, normalizer = compiled(PLAIN), Normalizer()
     assert theirs.normalize("q\u0301\u0323") != normalizer("q\u0301\u0323")

@@ -83,7 +83,7 @@ class TestFolder:
     def test_missing_or_cut_short(self, folder: Path, name: str) -> None:
         whole = (folder / name).read_bytes()
         (folder / name).write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(ArtifactError, match=r"is no tiktoken export|is not the file that"):
+        with pytest.raises(ArtifactError, match=r"is no tiktoken export|was changed: its digest"):
             load(folder)
         (folder / name).unlink()
         with pytest.raises(ArtifactError, match="is no tiktoken export") as caught:
@@ -119,7 +119,7 @@ def test_bad_ranks_name_the_line(text: str, message: str) -> None:
 
 
 def test_bad_tables() -> None:
-    with pytest.raises(ArtifactError, match="no piece for 1 of the 256 bytes, first 0xFF"):
+    with pytest.raises(ArtifactError, match="got none for 1, first 0xFF"):
         Ranks("x", ".", {piece: i for piece, i in BYTES.items() if i < 255}, {})
     with pytest.raises(ArtifactError, match="expected a whole number from 0 as id of b'ab', got -1"):
         Ranks("x", ".", BYTES | {b"ab": -1}, {})

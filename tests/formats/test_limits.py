@@ -47,10 +47,10 @@ WRITERS: dict[str, Callable[..., Any]] = {
         ("tiktoken", UNIGRAM, PLAIN, "byte-level BPE only, and this is unigram", "--model bpe-bytes"),
         ("tiktoken", BYTES, JamoNormalizer(), "cannot split syllables", "--model bpe-bytes"),
         # Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it.
-        ("tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), PLAIN, "would take it for a whole word", ""),
+        ("tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), PLAIN, "would use it for a whole word", ""),
     ],
 )
-def test_what_a_format_cannot_hold_says_why(
+def test_an_unsupported_vocabulary_has_a_reason(
     what: Any, vocab: Vocab, normalizer: Normalizer, message: str, hint: str
 ) -> None:
     jamo = isinstance(normalizer, JamoNormalizer)
@@ -60,7 +60,7 @@ def test_what_a_format_cannot_hold_says_why(
     assert hint in caught.value.hint
 
 
-def test_what_a_format_can_hold_has_no_reason_and_the_same_bytes() -> None:
+def test_a_supported_vocabulary_has_no_reason_and_the_same_bytes() -> None:
     for what, vocab in (("hf", UNIGRAM), ("sentencepiece", UNIGRAM), ("gguf", UNIGRAM), ("tiktoken", BYTES)):
         assert unsupported_reason(what, vocab, PATTERN) == ""  # type: ignore[arg-type]
         assert WRITERS[what](vocab) == WRITERS[what](vocab)

@@ -102,7 +102,7 @@ def test_borders_are_where_the_pattern_cuts(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["가 ", "12", "1가", "\n가", "\t\n"])
-def test_a_piece_that_the_pattern_cuts_is_seen(piece: str) -> None:
+def test_a_piece_across_a_cut_requires_the_pattern(piece: str) -> None:
     spelled = spell(piece)
     for vocab in (
         Vocab.bpe(piece, [piece]),
@@ -112,7 +112,7 @@ def test_a_piece_that_the_pattern_cuts_is_seen(piece: str) -> None:
         assert set_apart(vocab, Pattern(digits="single")) is None
 
 
-def test_a_half_character_that_may_stand_at_a_cut_is_set_apart() -> None:
+def test_a_half_character_at_a_cut_is_split_off() -> None:
     vocab = Vocab.bpe_bytes([spell("리")[:2], spell("리"), spell("\u2028")[2:] + spell("리")])
     assert set_apart(vocab, Pattern(digits="free")) == ["\u2028"]
     assert ids_of(vocab, Pattern(), always_cut=False)("\u2028리") == ids_of(vocab, Pattern(), always_cut=True)(
@@ -137,7 +137,7 @@ def test_a_half_character_that_may_stand_at_a_cut_is_set_apart() -> None:
     ],
     ids=str,
 )
-def test_trained_kinds_want_no_pattern(recipe: dict[str, Any], trained: Callable[..., Path]) -> None:
+def test_trained_kinds_need_no_pattern(recipe: dict[str, Any], trained: Callable[..., Path]) -> None:
     folder = trained(**recipe)
     node = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["pre_tokenizer"]
     if Tokenizer.load(folder).prefix == "first":

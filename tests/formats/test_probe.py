@@ -64,7 +64,7 @@ def test_a_changed_probe_is_an_error_and_fails_verify(
     assert [finding.check for finding in verify(folder).findings if finding.outcome == "fail"] == [PROBE]
 
 
-def test_other_ids_fail_verify_and_none_are_no_fault(trained: Callable[..., Path], tmp_path: Path) -> None:
+def test_other_ids_fail_verify_and_a_missing_probe_does_not(trained: Callable[..., Path], tmp_path: Path) -> None:
     folder = load(trained()).save(tmp_path / "a")
     (folder / PROBE).write_text(probe_json(lambda lines: [[1] for _ in lines]), encoding="utf-8")
     row = next(finding for finding in verify(folder).findings if finding.check == PROBE)

@@ -10,10 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from conftest import ROOT
 
 from koktok import Tokenizer
 from koktok.formats.styles import restyle
+from koktok.instances.masking import IGNORED
 from koktok.instances.word_cuts import WordCuts
 from koktok.segment import Morpheme, Policy
 
@@ -69,3 +71,20 @@ class Syllables:
 
 def lexicon(segmenter: Any = None) -> WordCuts:
     return WordCuts(segmenter or Syllables(), Policy.parse("morphemes"))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    files = sorted(folder.glob("*.arrow"))
+    return [row for file in files for row in pa.ipc.open_file(file).read_all().to_pylist()]
+
+
+def text_ids(row: dict[str, Any], kind: str = "mlm") -> list[int]:
+    """The ids of the text of an instance, before masking."""
+    ids, labels = row["input_ids"], row["labels"]
+    if kind in ("t5", "lm"):
+        return [*ids, *labels] if kind == "t5" else ids
+    return [i if label == IGNORED else label for i, label in zip(ids, labels, strict=True)]

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
-from conftest import MINI
-from samples import lexicon, styled
-from typer.testing import CliRunner
+from conftest import MINI, koktok
+from samples import files_of, lexicon, rows_of, styled, text_ids
 
-from koktok.cli import app
 from koktok.errors import UsageError
 from koktok.instances import Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.exporting import to_megatron
 from koktok.instances.instance_statistics import statistics_of, tables_of
 from koktok.instances.masking import IGNORED
 from koktok.text.sources import Source
-
-runner = CliRunner()
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +34,6 @@ def pairs(packed: Packed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def rows_of(folder: Path) -> list[dict[str, Any]]:
-    return [row for path in sorted(folder.glob("*.arrow")) for row in pa.ipc.open_file(path).read_all().to_pylist()]
-
-
 READER = """
 import sys, json
 from megatron.core.datasets.indexed_dataset import IndexedDataset
@@ -57,11 +48,7 @@ print(json.dumps(found))
 
 @pytest.mark.slow
 def test_megatron_reads_it(packed: Packed, tmp_path: Path) -> None:
-    import json
-
-    pytest.importorskip("importlib.metadata").version("megatron-core") if _has("megatron-core") else pytest.skip(
-        "megatron-core is not installed"
-    )
+    pytest.importorskip("megatron.core", reason="megatron-core is not installed")
     gpt = write_packed(
         styled("unigram", "gpt"), Source.of(MINI), tmp_path / "gpt", lexicon=lexicon(), shard_tokens=9000
     )
@@ -82,59 +69,38 @@ def test_megatron_reads_it(packed: Packed, tmp_path: Path) -> None:
                 assert sequences == [shard.ids[a:b].tolist() for a, b in zip([begin, *ends], ends, strict=False)]
 
 
-def _has(name: str) -> bool:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        version(name)
-    except PackageNotFoundError:
-        return False
-    return True
-
-
-def test_megatron_wants_an_end_for_documents(packed: Packed, tmp_path: Path) -> None:
+def test_megatron_documents_require_an_end_token(packed: Packed, tmp_path: Path) -> None:
     if "eos_token" not in packed.manifest["roles"]:
         with pytest.raises(UsageError, match=r"(?s)requires the eos_token.*--style gpt"):
             to_megatron(packed, tmp_path / "out", documents=True)
     to_megatron(packed, tmp_path / "one")
     to_megatron(packed, tmp_path / "two")
-    assert {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()} == {
-        path.name: path.read_bytes() for path in (tmp_path / "two").iterdir()
-    }
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
 
 def test_statistics(pairs: Path, packed: Packed) -> None:
     found, rows = statistics_of(pairs), rows_of(pairs)
     assert found.total("instances") == len(rows)
     assert found.total("tokens") == sum(len(row["input_ids"]) for row in rows)
-    masked = sum(label != IGNORED for row in rows for label in row["labels"])
-    assert found.total("masked") == masked
+    assert found.total("masked") == sum(label != IGNORED for row in rows for label in row["labels"])
     assert found.padding == pytest.approx(1 - sum(len(row["input_ids"]) for row in rows) / (64 * len(rows)))
     assert int(found.lengths.sum()) == len(rows)
-    specials = set(packed.manifest["specials"])
-    text = Counter(
-        i if label == IGNORED else label
-        for row in rows
-        for i, label in zip(row["input_ids"], row["labels"], strict=True)
-    )
-    assert {i: n for i, n in enumerate(found.uses.tolist()) if n} == {
-        i: n for i, n in text.items() if i not in specials
-    }
+    text = Counter(i for row in rows for i in text_ids(row) if i not in packed.manifest["specials"])
+    assert {i: n for i, n in enumerate(found.uses.tolist()) if n} == text
     assert found.total("unlike") == sum(row["next_sentence_label"] for row in rows)
     for _, columns, table in tables_of(found):
         assert all(len(row) == len(columns) for row in table)
 
 
 def test_the_verb_prints_a_folder_and_writes_for_megatron(pairs: Path, packed: Packed, tmp_path: Path) -> None:
-    shown = runner.invoke(app, ["instances", str(pairs)], env={"COLUMNS": "80"})
-    assert shown.exit_code == 0, shown.output
+    shown = koktok("instances", pairs, env={"COLUMNS": "80"})
+    assert shown.returncode == 0, shown.stderr
     assert all(title in shown.stdout for title in ("Instances", "Lengths", "Epochs"))
     assert max(map(len, shown.stdout.split("\n"))) <= 80
-    tokenizer = str(styled("unigram").save(tmp_path / "bert"))
-    words = ["instances", tokenizer, str(packed.folder), "--to", "megatron", "-o", str(tmp_path / "out")]
-    done = runner.invoke(app, words)
-    assert done.exit_code == 0, done.output
+    tokenizer = styled("unigram").save(tmp_path / "bert")
+    done = koktok("instances", tokenizer, packed.folder, "--to", "megatron", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
     assert f" in {tmp_path / 'out'}" in done.stderr
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".bin", ".idx", ".json"}
-    assert runner.invoke(app, ["instances", str(tmp_path)]).exit_code
-    assert runner.invoke(app, ["instances", tokenizer, str(packed.folder)]).exit_code
+    assert koktok("instances", tmp_path).returncode
+    assert koktok("instances", tokenizer, packed.folder).returncode

@@ -302,7 +302,7 @@ def test_sejong(tmp_path: Path) -> None:
     assert [c.at for c in gold.sentences[0].cuts] == [1, 4]
     assert gold.sentences[2].morphemes[0].form == "물"
     path.write_text("집에\t집/NNG+에/JKB\n집에 왔다\t집/NNG 에/JKB 오/VV 았/EP 다/EF\n", "utf-8")
-    with pytest.raises(InputError, match="line 2 holds a text of several words"):
+    with pytest.raises(InputError, match="line 2 has a text of several words"):
         read_gold(path)
 
 
@@ -328,7 +328,7 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("just text\n", "utf-8")
     with pytest.raises(InputError, match="no sentence"):
         read_gold(tmp_path / "a")
-    with pytest.raises(UsageError, match="no kind of gold"):
+    with pytest.raises(UsageError, match="expected a kind of gold"):
         read_gold(tmp_path / "a", kind="xml")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import MINI, MODELS, ROOT
@@ -179,35 +181,33 @@ def test_a_second_training_asks_nothing(tmp_path: Path) -> None:
     assert again.tokenizer.vocab == first.tokenizer.vocab
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        "train={'model': 'unigram'}",
-        "train={'model': 'bpe-bytes'}",
-        "jamo=True",
-        *(
-            pytest.param(f"train={{'model': '{model}'}}", marks=pytest.mark.slow)
-            for model in ("bpe", "wordpiece-bytes", "morpheme")
-        ),
-    ],
-)
-def test_the_same_bytes_in_any_process_with_any_threads(changes: str, tmp_path: Path) -> None:
+EVERY = {"unigram": {}, "bpe-bytes": {"model": "bpe-bytes"}, "jamo": {"jamo": True}}
+MORE = {model: {"model": model} for model in ("bpe", "wordpiece-bytes", "morpheme")}
+
+TRAINING = """
+import json, sys
+from koktok import train
+from koktok.text.sources import Source
+texts, threads, out, recipes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
+for name, fields in recipes.items():
+    source = Source.of(*texts.split(","), name="x")
+    train([source], cache=False, threads=threads, vocab_size=1200, **fields).tokenizer.save(f"{out}/{name}")
+"""
+
+
+@pytest.mark.parametrize("recipes", [EVERY, pytest.param(MORE, marks=pytest.mark.slow)])
+def test_the_same_bytes_in_any_process_with_any_threads(recipes: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     """Law 5."""
-    code = (
-        "import sys; from koktok import *; from koktok.text.sources import Source\n"
-        f"recipe = Recipe().changed(**dict({changes})).changed(train={{'vocab_size': 1200}})\n"
-        f"source = Source.of({str(MINI / 'news.txt')!r}, {str(MINI / 'essay.txt')!r}, name='x')\n"
-        "train([source], recipe, cache=False, threads=int(sys.argv[1])).tokenizer.save(sys.argv[2])"
-    )
+    texts = f"{MINI / 'news.txt'},{MINI / 'essay.txt'}"
     for seed, threads in (("1", "1"), ("2", "2")):
-        subprocess.run(
-            [sys.executable, "-c", code, threads, tmp_path / seed], check=True, cwd=ROOT, env={"PYTHONHASHSEED": seed}
-        )
-    files = sorted(file.name for file in (tmp_path / "1").iterdir())
-    assert {"tokenizer.json", "vocab.json"} & {*files}
-    assert files == sorted(file.name for file in (tmp_path / "2").iterdir())
-    for name in files:
-        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+        words = [sys.executable, "-c", TRAINING, texts, threads, str(tmp_path / seed), json.dumps(recipes)]
+        subprocess.run(words, check=True, cwd=ROOT, env={"PYTHONHASHSEED": seed})
+    one, two = (
+        {path.relative_to(tmp_path / seed): path.read_bytes() for path in (tmp_path / seed).glob("*/*")}
+        for seed in "12"
+    )
+    assert {path.parent.name for path in one if path.name in ("tokenizer.json", "vocab.json")} == {*recipes}
+    assert one == two
 
 
 def uncut(words: Counts) -> Silver:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import sentencepiece
 
 from koktok.files.sentencepiece_model import ModelProto
@@ -58,14 +56,3 @@ def best_sum(vocab: Vocab, text: str) -> float:
                 options.append(best[start] + vocab.byte_score - 10)
         best[end] = max(options)
     return best[len(text)]
-
-
-def joined(vocab: Vocab, text: str) -> list[str]:
-    """Join the best pair, the leftmost of equals, until none joins."""
-    parts = list(text)
-    while True:
-        found = [(vocab.pieces.index(a + b), i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in vocab.ids]
-        if not found:
-            return parts
-        _, i = min(found)
-        parts[i : i + 2] = [parts[i] + parts[i + 1]]

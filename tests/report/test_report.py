@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 from conftest import MINI, koktok
+from hypothesis import example as example_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -203,16 +204,12 @@ def test_the_page_stands_alone_and_speaks_both_languages() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
+@example_of("</script><script>alert(1)</script>")
 def test_hostile_names_and_texts_stay_text(words: str) -> None:
     page = Page(to_html(example(name=words, text="집에 " + words)))
     assert "script" in page.words or any("speak" in text for text in page.words)
     table = [line for line in to_markdown(example(name=words)).splitlines() if line.startswith("| 1 |")]
     assert len(re.findall(r"(?<!\\)\|", table[0].replace(words.replace("|", "\\|"), ""))) == 6
-
-
-def test_script_in_a_name_is_no_script() -> None:
-    html = to_html(example(name="</script><script>alert(1)</script>"))
-    assert "<script>alert" not in html
 
 
 @given(st.text(max_size=20), st.data())
@@ -245,13 +242,8 @@ def test_punctuation_is_painted_as_it_is_counted() -> None:
 
 def test_marks_of_a_sentence() -> None:
     runs = spans_of("학교에서 갔다", [(0, 2), (2, 3), (3, 4), (4, 7)], [2, 6])
-    assert [(run.text, run.edge) for run in runs if run.text != " "] == [
-        ("학교", "start"),
-        ("에", "hit"),
-        ("서", "over"),
-        ("갔", "start"),
-        ("다", "miss"),
-    ]
+    marks = [(run.text, run.edge) for run in runs if run.text != " "]
+    assert marks == [("학교", "start"), ("에", "hit"), ("서", "over"), ("갔", "start"), ("다", "miss")]
     assert [run.edge for run in spans_of("가나", [(0, 1), (1, 2)], None)] == ["start", "cut"]
     assert [run.colour for run in spans_of("가 나", [(0, 1), (2, 3)], None)] == [0, -1, 1]
 
@@ -259,13 +251,7 @@ def test_marks_of_a_sentence() -> None:
 @given(st.lists(st.tuples(st.floats(1, 5), st.floats(0, 1)), min_size=1, max_size=12))
 def test_the_front_is_what_nobody_beats(figures: list[tuple[float, float]]) -> None:
     rows = [
-        ReportRow(
-            number=i,
-            name=str(i),
-            spec="",
-            family="hf",
-            scores={"fertility": Value(x), "boundary_f1": Value(y)},
-        )
+        ReportRow(number=i, name=str(i), spec="", family="hf", scores={"fertility": Value(x), "boundary_f1": Value(y)})
         for i, (x, y) in enumerate(figures, start=1)
     ]
     best = {row.number for row in pareto_front(rows)}
@@ -474,13 +460,8 @@ def test_the_summary_is_printed_and_the_file_is_the_last_line(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["Korean", "tokenizers"]
-    assert re.split(r"\s{2,}", lines[1].strip())[:5] == [
-        "tokenizer",
-        "ids",
-        "tokens/eojeol",
-        "mean F1 of golds",
-        "boundary F1",
-    ]
+    heads = ["tokenizer", "ids", "tokens/eojeol", "mean F1 of golds", "boundary F1"]
+    assert re.split(r"\s{2,}", lines[1].strip())[:5] == heads
     assert lines[3].split()[:3] == ["eojeols", "–", "1.000"]
     assert lines[-1] == str(tmp_path / "out" / "report.html")
 
@@ -519,7 +500,7 @@ def test_speed_is_apart(tmp_path: Path) -> None:
 def test_what_a_report_cannot_do_is_said_at_once_or_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     taken = koktok("report", "syllables", "--text", MINI / "news.txt", "--out", tmp_path / "file")
-    assert (taken.returncode, "is a file; a folder is wanted" in taken.stderr) == (2, True)
+    assert (taken.returncode, "expected a folder, got the file" in taken.stderr) == (2, True)
     none = koktok("report", "nothing", "--text", MINI / "news.txt", "--out", tmp_path / "none", "-q")
     assert (none.returncode, "not run: nothing: " in none.stderr) == (1, True)
     quick = ("--text", MINI / "news.txt", "--resamples", 0, "-q")
@@ -540,15 +521,7 @@ def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
         "koktok.report.measure.score", lambda s, *a, **k: whole(s, *a, **k) if s.name == "syllables" else {}[s.name]
     )
     with pytest.raises(typer.Exit) as ended:
-        report(
-            ["syllables", "eojeols"],
-            tmp_path,
-            text=[str(MINI / "news.txt")],
-            resamples=0,
-            sample=5,
-            sentences=2,
-            quiet=True,
-        )
+        report(["syllables", "eojeols"], tmp_path, text=[str(MINI / "news.txt")], resamples=0, sentences=2, quiet=True)
     assert ended.value.exit_code == 2
     assert "failed: eojeols: KeyError: 'eojeols'" in capsys.readouterr().err
     assert (tmp_path / "report.md").exists()
@@ -567,17 +540,8 @@ def test_without_gold_the_boundaries_are_the_analysers(tmp_path: Path) -> None:
 def test_gold_is_human_where_the_user_says_so(tmp_path: Path) -> None:
     for name in ("kaist.pos", "own.pos"):
         (tmp_path / name).write_text("집에\t집/NNG+에/JKB\n갔다\t가/VV+았/EP+다/EF\n", encoding="utf-8")
-    done = koktok(
-        "report",
-        "syllables",
-        "--gold",
-        tmp_path / "kaist.pos",
-        "--human-gold",
-        tmp_path / "own.pos",
-        "-o",
-        tmp_path / "r",
-        "-q",
-    )
+    golds = ("--gold", tmp_path / "kaist.pos", "--human-gold", tmp_path / "own.pos")
+    done = koktok("report", "syllables", *golds, "-o", tmp_path / "r", "-q")
     assert done.returncode == 0, done.stderr
     found = Report.from_json((tmp_path / "r" / "report.json").read_text("utf-8"))
     assert [(gold.name, gold.standing) for gold in found.golds] == [("kaist", "silver"), ("own", "human")]

@@ -38,15 +38,8 @@ def tokenizer(folder: Path) -> Tokenizer:
     return Tokenizer.load(folder)
 
 
-@pytest.fixture(scope="module")
-def library(folder: Path) -> Library:
-    return Library.from_file(str(folder / "tokenizer.json"))
-
-
 @pytest.mark.parametrize("style", ["plain", "bert", "llama"])
-def test_texts_with_special_and_added_tokens_in_their_midst_stay_exact(
-    trained: Callable[..., Path], style: str
-) -> None:
+def test_texts_with_special_and_added_tokens_are_restored(trained: Callable[..., Path], style: str) -> None:
     """No space is put behind a special token or one that a user adds, and every text comes back."""
     changes = {"special": {"style": style, "trim_offsets": False}, "pretokenize": {"prefix_space": True}}
     folder = trained(train={"vocab_size": 2300}, **changes)
@@ -89,9 +82,7 @@ def test_folders_of_format_1_have_a_space_before_every_part(trained: Callable[..
 @given(
     words=st.lists(korean_text().flatmap(lambda text: st.sampled_from(text.split() or ["가"])), min_size=1, max_size=8)
 )
-def test_words_given_apart_get_the_ids_of_the_running_text(
-    folder: Path, tokenizer: Tokenizer, words: list[str]
-) -> None:
+def test_split_words_get_the_ids_of_the_running_text(folder: Path, tokenizer: Tokenizer, words: list[str]) -> None:
     words = [word for word in words if tokenizer.normalize(word[:1])] or ["가"]
     if tokenizer.normalize(" ".join(words)) != " ".join(map(tokenizer.normalize, words)):
         return  # what stands beside a word decides what becomes of it (joiners of emoji)

@@ -16,10 +16,8 @@ from koktok.formats.styles import restyle
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
-    "unigram, no prefix": {"pretokenize": {"prefix_space": False}},
-    "bpe": {"train": {"model": "bpe"}},
+    "no prefix": {"pretokenize": {"prefix_space": False}},
     "bpe-bytes": {"train": {"model": "bpe-bytes"}},
-    "wordpiece-bytes": {"train": {"model": "wordpiece-bytes"}},
 }
 
 
@@ -40,7 +38,7 @@ def auto(folder: Path) -> Any:
     return AutoTokenizer.from_pretrained(str(folder))
 
 
-def test_a_text_behind_a_special_token_keeps_its_place(tokenizer: Tokenizer) -> None:
+def test_a_text_after_a_special_token_keeps_its_offsets(tokenizer: Tokenizer) -> None:
     """Hugging Face leaves nothing of the first token there, where a space goes before it."""
     text = "나는 <mask>에 간다."
     found = tokenizer.encode(text, allowed_special="all", add_special_tokens=True)
@@ -63,7 +61,7 @@ def test_the_collator_of_transformers_masks_whole_eojeols(tokenizer: Tokenizer, 
         seed=1,
     )
     masked = whole = 0
-    for line in mini[::4]:
+    for line in mini[::8]:
         text = " ".join(line.split())
         row = auto(text, return_offsets_mapping=True, return_special_tokens_mask=True)
         labels = collator([row])["labels"][0][1:-1]
@@ -80,7 +78,7 @@ def test_the_collator_of_transformers_masks_whole_eojeols(tokenizer: Tokenizer, 
         assert all(len(found) == 1 for found in alike), text
         masked += sum(found == {True} for found in alike)
         whole += len(alike)
-    assert whole > 500
+    assert whole > 250
     assert 0.2 < masked / whole < 0.4
 
 
@@ -93,7 +91,7 @@ def _is_part_of_a_character(raw: bytes) -> bool:
 
 
 def test_without_it_a_sentence_is_one_word(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Why the option is there."""
+    """The reason for the option."""
     text = "나는 나는 나는 나는"
     for trim, gaps in ((True, 3), (False, 0)):
         auto = AutoTokenizer.from_pretrained(str(restyle(tokenizer, trim_offsets=trim).save(tmp_path / str(trim))))
@@ -101,7 +99,7 @@ def test_without_it_a_sentence_is_one_word(tokenizer: Tokenizer, tmp_path: Path)
         assert sum(a[1] < b[0] for a, b in pairwise(spans)) == gaps
 
 
-def test_an_answer_and_a_name_are_cut_out_without_their_space(auto: Any) -> None:
+def test_answers_and_names_have_no_leading_space(auto: Any) -> None:
     """SQuAD and NER, as run_qa.py and run_ner.py do it: nothing has to be stripped."""
     question, context = "누가 책을 읽습니까?", "학생이 학교에서 책을 읽습니다."
     found = auto(question, context, return_offsets_mapping=True)
@@ -120,7 +118,7 @@ def test_an_answer_and_a_name_are_cut_out_without_their_space(auto: Any) -> None
         assert (min(a for a, _ in spans), max(b for _, b in spans)) == (0, len(text))
 
 
-def test_the_style_decides_where_nobody_does() -> None:
+def test_the_default_of_the_style() -> None:
     def on(**changes: Any) -> bool:
         return Recipe().changed(**changes).special.trim_offsets
 

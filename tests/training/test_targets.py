@@ -307,5 +307,5 @@ def test_required_characters_are_a_list_or_strings():
     assert {"뷁", "쀍", "똠", "가"} <= set(job.alphabet)
     with pytest.raises(RecipeError, match="required"):
         Recipe.build({"train": {"required": "ksx1001"}})
-    with pytest.raises(RecipeError, match="can be no piece"):
+    with pytest.raises(RecipeError, match="cannot be a piece"):
         Recipe.build({"train": {"required": ["가\n"]}})

@@ -35,7 +35,7 @@ def outcomes(report: object) -> dict[str, str]:
     return {finding.check: finding.outcome for finding in report.findings}
 
 
-def test_a_folder_that_transformers_reads_as_it_is_passes(tmp_path: Path) -> None:
+def test_a_folder_that_transformers_reads_unchanged_passes(tmp_path: Path) -> None:
     place = folder_of(tmp_path / "same", "PreTrainedTokenizerFast")
     report = verify(place, [PARTING])
     assert set(outcomes(report).values()) == {"pass"}
@@ -44,7 +44,7 @@ def test_a_folder_that_transformers_reads_as_it_is_passes(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(version("transformers") < "5", reason="GPT-2's class keeps the pre-tokenizer of the file")
-def test_a_class_that_builds_its_own_pre_tokenizer_is_seen(tmp_path: Path) -> None:
+def test_a_class_with_its_own_pre_tokenizer_fails(tmp_path: Path) -> None:
     place = folder_of(tmp_path / "other", "GPT2TokenizerFast")
     text = tmp_path / "text.txt"
     text.write_text(f"학교\n{PARTING}\n", encoding="utf-8")
@@ -57,7 +57,7 @@ def test_a_class_that_builds_its_own_pre_tokenizer_is_seen(tmp_path: Path) -> No
     assert rows[-1] == "FAILED"
 
 
-def test_other_special_tokens_around_a_text_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_special_tokens_around_a_text_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = byte_level(specials=("<|begin|>", "<|end|>"))
     made.post_processor = processors.TemplateProcessing("<|begin|> $A", "$A $B", [("<|begin|>", 420)])
     begin = made.token_to_id("<|begin|>")
@@ -99,7 +99,7 @@ def test_a_broken_tokenizer_json_is_a_finding(tmp_path: Path) -> None:
     assert outcomes(report) == {"loads": "fail"}
 
 
-def test_without_transformers_the_line_to_type_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_transformers_the_error_has_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = folder_of(tmp_path / "same", "PreTrainedTokenizerFast")
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'koktok\[transformers\]'"):

@@ -37,7 +37,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "bert": {"train": {"model": "wordpiece", "vocab_size": 4000}, "special": {"style": "bert"}},
     "llama": {"train": {"model": "bpe-bytes"}, "special": {"style": "llama", "chat_template": "llama-3"}},
     "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "repeats": 2, "lone_jamo": True}},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
 }
 
 
@@ -68,10 +67,10 @@ def of(report: Verification, check: str) -> CheckResult:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", RECIPES)
-def test_what_was_trained_passes(name: str, trained: Trained, mini: list[str]) -> None:
-    report = verify(trained(**RECIPES[name]), mini[::12])
+def test_trained_folders_pass(name: str, trained: Trained, mini: list[str]) -> None:
+    report = verify(trained(**RECIPES[name]), mini[::40])
     assert report.passed, [finding for finding in report.findings if finding.outcome == "fail"]
-    assert report.lines == len(set(mini[::12]))
+    assert report.lines == len(set(mini[::40]))
     checks = {finding.check for finding in report.findings if finding.outcome == "pass"}
     assert checks >= {"loads", "round trip", "offsets", "batch", "stream", "special tokens", "saving"}
     if name in WITHOUT_HF:
@@ -80,7 +79,7 @@ def test_what_was_trained_passes(name: str, trained: Trained, mini: list[str]) -
         return
     assert checks >= {f"{what}: tokenizer.json" for what in ("ids", "decode", "pieces", "special tokens")}
     assert ("ids: tokenizer.model" in checks) == (trained(**RECIPES[name]) / "tokenizer.model").exists()
-    assert all(finding.looked > 100 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
+    assert all(finding.looked > 50 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
 
 
 def edit_json(change: Callable[[dict[str, Any]], object], name: str = "tokenizer.json") -> Callable[[Path], None]:
@@ -166,12 +165,12 @@ def drop_byte(file: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("model", "break_it", "seen"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
-def test_a_broken_folder_is_seen_by_the_right_check(
+def test_the_right_check_fails_on_a_broken_folder(
     model: str, break_it: Callable[[Path], object], seen: set[str], folder: Callable[..., Path], mini: list[str]
 ) -> None:
     place = folder(model)
     break_it(place)
-    report = verify(place, mini[::12])
+    report = verify(place, mini[::40])
     assert not report.passed
     assert failed(report) >= seen
     ours = {"round trip", "offsets", "batch", "stream", "special tokens"}
@@ -206,7 +205,7 @@ FAULTS: list[tuple[type, str, Callable[[Any], Any], str]] = [
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("owner", "name", "change", "seen"), FAULTS, ids=[f"{row[1]}-{row[3]}" for row in FAULTS])
-def test_a_fault_of_koktok_is_seen_by_the_right_check(
+def test_the_right_check_fails_on_a_fault_of_koktok(
     owner: type, name: str, change: Callable[[Any], Any], seen: str, trained: Trained, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, mini: list[str],
 ) -> None:  # fmt: skip
@@ -216,7 +215,7 @@ def test_a_fault_of_koktok_is_seen_by_the_right_check(
     assert seen in failed(verify(place, mini[::40]))
 
 
-def test_text_that_reaches_a_special_token_is_seen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_reaches_a_special_token_fails(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     real = TrainedTokenizer.encode
     monkeypatch.setattr(TrainedTokenizer, "encode", lambda self, text, **_: real(self, text, allowed_special="all"))
     report = verify(trained(), ["가나다"])
@@ -224,7 +223,7 @@ def test_text_that_reaches_a_special_token_is_seen(trained: Trained, monkeypatch
     assert "gives ['</s>']" in str(of(report, "special tokens").examples) or of(report, "special tokens").wrong > 10
 
 
-def test_saving_that_is_another_each_time_is_seen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_that_differs_each_time_fails(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     import koktok.tokenizer.tokenizer as module
 
     real, calls = module.files_of, iter(range(100))
@@ -247,7 +246,7 @@ def test_a_folder_of_an_older_koktok_may_have_other_bytes(trained: Trained, fold
     )
 
 
-def test_a_missing_library_is_told_and_no_failure(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_no_failure(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formats, "find_spec", {}.get)
     report = verify(trained(), ["가나다"])
     assert report.passed
@@ -256,7 +255,7 @@ def test_a_missing_library_is_told_and_no_failure(trained: Trained, monkeypatch:
     assert of(report, "ids: transformers").outcome == "not run"
 
 
-def test_an_export_beside_it_is_held_against_it(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
+def test_an_export_is_compared_with_the_folder(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
     pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
     ours = Tokenizer.load(trained(**MODELS["bpe-bytes"]))
     ranks = tiktoken.ranks_of(ours.vocab, ours.pattern, "mine")
@@ -291,7 +290,7 @@ def test_losses_have_a_rule_a_class_and_a_number(trained: Trained) -> None:
     assert losses[1].example == "U+1112 U+1161 U+11AB → 한"
 
 
-def test_a_lossy_kind_says_what_it_lost(trained: Trained) -> None:
+def test_a_lossy_kind_lists_its_losses(trained: Trained) -> None:
     rows = {
         (loss.rule, loss.characters): loss.times
         for loss in verify(trained(**MODELS["wordpiece"]), ["나는  간다 ", "3개", "나는 鿕 간다"]).losses
@@ -303,24 +302,24 @@ def test_a_lossy_kind_says_what_it_lost(trained: Trained) -> None:
     assert rows == {("unknown", "Hangul syllable")}
 
 
-def test_a_line_is_looked_at_once_and_the_slow_checks_take_a_sample(trained: Trained) -> None:
-    told: list[tuple[str, int, int]] = []
+def test_lines_are_checked_once_and_slow_checks_take_a_sample(trained: Trained) -> None:
+    steps: list[tuple[str, int, int]] = []
     lines = [f"{i}번째 줄" for i in range(1000)] * 2
-    report = verify(trained(), lines, sample=100, on_progress=lambda *step: told.append(step))
+    report = verify(trained(), lines, sample=100, on_progress=lambda *step: steps.append(step))
     tricky = of(report, "round trip").looked - 1000
     assert report.lines == 1000
     assert of(report, "ids: tokenizer.json").looked == 1000 + tricky
     assert of(report, "batch").looked == 100 + tricky
-    assert told[-1] == ("verify", 1000 + tricky, 1000 + tricky)
+    assert steps[-1] == ("verify", 1000 + tricky, 1000 + tricky)
 
 
-def test_a_batch_of_which_nothing_is_in_the_sample(trained: Trained) -> None:
+def test_a_batch_without_a_line_of_the_sample(trained: Trained) -> None:
     """transformers fails over a list of no texts; 1,001 lines end in a batch of one that is not the eleventh."""
     assert verify(trained(), [f"{i}번째 줄" for i in range(1001)], sample=90).passed
 
 
 def test_every_character_has_a_class() -> None:
-    assert {class_of(chr(c)) for c in range(0x110000)} == {
+    assert {class_of(chr(c)) for c in range(0x30000)} == {
         "Hangul syllable", "compatibility jamo", "conjoining jamo", "old jamo", "half-width jamo", "Latin",
         "full-width form", "digit", "Han", "kana", "space", "other white space", "control or invisible", "other letter",
         "mark", "other number", "punctuation", "symbol",
@@ -348,13 +347,13 @@ def test_the_command_prints_a_table_and_exits_with_0_or_1(
     assert {row["check"] for row in report["findings"] if row["outcome"] == "fail"} >= {"ids: tokenizer.model"}
 
 
-def test_without_text_the_command_takes_our_own(trained: Trained, mini: list[str]) -> None:
+def test_without_text_the_command_uses_the_mini_corpus(trained: Trained, mini: list[str]) -> None:
     done = koktok("verify", trained(), "--json", "-q", "--sample", 10)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["lines"] == len(set(mini))
 
 
-def test_a_gguf_beside_it_is_read_back(trained: Trained, tmp_path: Path) -> None:
+def test_a_gguf_is_compared_with_the_folder(trained: Trained, tmp_path: Path) -> None:
     pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
     from koktok.formats import gguf
 
@@ -372,7 +371,7 @@ def test_a_gguf_beside_it_is_read_back(trained: Trained, tmp_path: Path) -> None
     assert f"pieces: {tmp_path.name}/mine.gguf" in failed(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]))
 
 
-def test_what_sentencepieces_own_normalizer_does_otherwise_is_told(trained: Trained) -> None:
+def test_differences_of_sentencepieces_normalizer_are_a_note(trained: Trained) -> None:
     """Marks out of order: its rules are strings and know no order."""
     report = verify(trained(), ["e\u0301\u0323 a\u0301\u0323", "가\u200b나"])
     finding = of(report, "ids: tokenizer.model")
@@ -418,7 +417,7 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
             verify(folder, ["가나다"], exports=[wrong])
 
 
-def test_a_line_that_sentencepiece_cannot_sum_exactly_is_told_and_no_failure(tmp_path: Path) -> None:
+def test_rounded_sums_of_sentencepiece_are_a_note(tmp_path: Path) -> None:
     hyphens = {"-" * n: n * (-20 - SCORE_STEP) for n in (1, 2, 3)}  # every way to cut them costs the same
     place = TrainedTokenizer(Recipe(), Vocab.unigram(hyphens, specials=Recipe().special_tokens)).save(
         tmp_path / "hyphens"
@@ -429,7 +428,7 @@ def test_a_line_that_sentencepiece_cannot_sum_exactly_is_told_and_no_failure(tmp
     assert "its 32-bit sums of scores are rounded" in of(long, "ids: tokenizer.model").note
 
 
-def test_other_ids_are_shown_from_where_they_part(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_show_ids_from_the_first_difference(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     found = HuggingFace.ids
     monkeypatch.setattr(
         HuggingFace,

@@ -44,19 +44,37 @@ class ReadyVocabulary:
         return tuple(f"corpus:{source.name}" for source in self.recipe.sources)
 
     @cached_property
-    def files(self) -> Mapping[str, str | bytes]:
-        """The files of its folder by name."""
-        content = json.loads(lzma.decompress(self._pack.read_bytes()))
+    def _content(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(lzma.decompress(self._pack.read_bytes()))
+        return content
+
+    @cached_property
+    def vocab(self) -> Vocab:
+        """Its pieces with their scores."""
+        content = self._content
         numbers = dict(zip(content["pieces"].split("\0"), content["numbers"], strict=True))
-        tables = tomllib.loads(content["toml"])
-        signature = {k: v for k, v in tables["signature"].items() if k not in ("kind", "vocab", "seal")}
         order = sorted(numbers, key=lambda piece: (numbers[piece], piece))
         scores = tuple(-numbers[piece] * SCORE_STEP for piece in order) if content["kind"] == "unigram" else ()
-        vocab = Vocab(
+        return Vocab(
             content["kind"], tuple(order), scores, tuple(content["specials"]), byte_fallback=content["byte_fallback"]
         )
-        recipe = Recipe.from_toml(content["toml"], stored=True)
-        return {**files_of(recipe, vocab, signature), CARD: content["card"]}
+
+    @cached_property
+    def trained(self) -> Recipe:
+        """The recipe of its training, with the digests of the sources."""
+        return Recipe.from_toml(self._content["toml"], stored=True)
+
+    @property
+    def card(self) -> str:
+        """Its model card."""
+        return str(self._content["card"])
+
+    @cached_property
+    def files(self) -> Mapping[str, str | bytes]:
+        """The files of its folder by name."""
+        signature = tomllib.loads(self._content["toml"])["signature"]
+        signature = {k: v for k, v in signature.items() if k not in ("kind", "vocab", "seal")}
+        return {**files_of(self.trained, self.vocab, signature), CARD: self.card}
 
     def differences(self, folder: Path) -> list[str]:
         """The files that are missing in that folder, or different."""

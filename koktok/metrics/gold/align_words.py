@@ -1,4 +1,4 @@
-"""Morphemes of a sentence to its words: for files that give a whole line and the flat list of what is in it.
+"""Assignment of morphemes to the words of a sentence, for files with a line and the flat list of its morphemes.
 
 Words are filled from left to right at least cost of alignment, so that a contraction at the end of one
 word does not pull the next one along; a few ways to go on are kept at every word, because the cheapest may end badly.
@@ -33,12 +33,12 @@ def align_words(words: Sequence[str], morphemes: Sequence[str]) -> list[int] | N
     sizes = [0, *accumulate(len(letters(morpheme)) for morpheme in morphemes)]
     ways: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for word in words:
-        found: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for start, (cost, taken) in sorted(ways.items()):
+        best: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for start, (cost, counts) in sorted(ways.items()):
             for end, more in _ends(word, morphemes, sizes, start):
-                if end not in found or cost + more < found[end][0]:
-                    found[end] = cost + more, (*taken, end - start)
-        ways = dict(sorted(found.items(), key=lambda item: (item[1][0], item[0]))[:KEPT])
+                if end not in best or cost + more < best[end][0]:
+                    best[end] = cost + more, (*counts, end - start)
+        ways = dict(sorted(best.items(), key=lambda item: (item[1][0], item[0]))[:KEPT])
     return list(ways[len(morphemes)][1]) if len(morphemes) in ways else None
 
 

@@ -51,7 +51,7 @@ def read_gold(
         raise InputError(f"the gold file `{path}` cannot be read: {error}") from error
     kind = kind or _guess(lines)
     if kind not in FORMATS:
-        raise UsageError(f"`{kind}` is no kind of gold; wanted one of {', '.join(FORMATS)}")
+        raise UsageError(f"expected a kind of gold, one of {', '.join(FORMATS)}, got `{kind}`")
     try:
         read = [*_READERS[kind](lines)]
     except (IndexError, ValueError) as error:
@@ -87,7 +87,7 @@ def read_gold(
 
 
 def _blob(raw: bytes) -> str:
-    """The id that git gives these bytes."""
+    """The blob id of git."""
     return hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
 
 
@@ -109,7 +109,7 @@ Read = Iterator[tuple[list[Word], str]]
 def _conllu(lines: list[str]) -> Read:
     """Words in ten columns; UD Kaist moves the full morphemes of auxiliaries and copulas to OrigLemma in MISC.
 
-    In the treebank's older training part, punctuation stands by itself in `text` although no SpaceAfter=No is there;
+    In the treebank's older training part, punctuation is separate in `text` although SpaceAfter=No is missing;
     the words, not the comment, make the sentence here, as it only moves edges between eojeols. The document is what
     `newdoc id` names, or `sent_id` without its last number.
     """
@@ -171,7 +171,7 @@ def _sejong(lines: list[str]) -> Read:
             words = []
             continue
         if " " in row[0].strip():
-            raise ValueError(f"line {number} holds a text of several words, and one eojeol was wanted")
+            raise ValueError(f"line {number} has a text of several words; expected one eojeol")
         if "BOS" in row[1:-1] and words:
             yield words, ""
             words = []
@@ -202,16 +202,16 @@ def _kiwi(lines: list[str]) -> Read:
         row = line.split("\t")
         if not line.strip():
             continue
-        found = [_TAGGED.fullmatch(item) for item in row[1].split(" ")] if len(row) > 1 else []
-        if not found or not all(found):
+        tagged = [_TAGGED.fullmatch(item) for item in row[1].split(" ")] if len(row) > 1 else []
+        if not tagged or not all(tagged):
             raise ValueError(f"line {number} is not a sentence, a tab and morphemes with tags")
-        pairs = [(part, m[2]) for m in found if m for part in (m[1].split("_") if all(m[1].split("_")) else [m[1]])]
+        pairs = [(part, m[2]) for m in tagged if m for part in (m[1].split("_") if all(m[1].split("_")) else [m[1]])]
         words = row[0].split()
         possible = max([len(words), *map(len, words)]) <= MOST  # the work grows with the square of both
-        taken = (align_words(words, [form for form, _ in pairs]) if possible else None) or [0] * len(words)
+        counts = (align_words(words, [form for form, _ in pairs]) if possible else None) or [0] * len(words)
         sentence: list[Word] = []
         at = 0
-        for word, n in zip(words, taken, strict=True):
+        for word, n in zip(words, counts, strict=True):
             mine = pairs[at : at + n]
             sentence.append((word, [form for form, _ in mine], [tag for _, tag in mine], True))
             at += n

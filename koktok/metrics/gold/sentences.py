@@ -16,7 +16,7 @@ FUNCTIONAL: Final = ("N|J", "J|J", "E|J", "V|E", "XS|E", "VCP|E", "E|E", "*|VCP"
 """Borders before a particle (josa), an ending (eomi) or the copula: the kinds on which all schemes of annotation agree."""
 
 KINDS: Final = (*FUNCTIONAL, "*|XSV", "*|XSN", "N|N", "E|V", "other")
-"""Kinds of border, by what stands on both sides. Behind the functional ones: before a suffix that makes a verb or an adjective
+"""Kinds of border, by the classes on both sides. After the functional ones: before a suffix that makes a verb or an adjective
 (공부|하) or another suffix (학생|들), inside a compound, between an ending and an auxiliary written together (먹어|보)."""
 
 
@@ -91,7 +91,7 @@ class GoldSentence:
 
 
 Word = tuple[str, Sequence[str], Sequence[str], bool]
-"""Form, morphemes, tags, and whether a space stands before it."""
+"""Form, morphemes, tags, and whether a space precedes it."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class GoldCorpus:
         ([(4, 'V|E')], 0.667)
         """
         skipped: Counter[str] = Counter()
-        made = []
+        annotated = []
         total = 0
         for words, document in zip(sentences, documents or [""] * len(sentences), strict=True):
             text = ""
@@ -163,26 +163,26 @@ class GoldCorpus:
                 total += 1
                 reason = _reason(form, forms, tags)
                 if not reason:
-                    found = surface_cuts(form, forms)
-                    reason = "morphemes do not fit the form" if found.cost > TOLERATED else ""
+                    alignment = surface_cuts(form, forms)
+                    reason = "morphemes do not fit the form" if alignment.cost > TOLERATED else ""
                 if reason:
                     skipped[reason] += 1
                     masked.append((at, at + len(form)))
                     continue
                 morphemes += [
                     GoldMorpheme(m, tag, at + a, at + b)
-                    for m, tag, (a, b) in zip(forms, tags, found.spans, strict=True)
+                    for m, tag, (a, b) in zip(forms, tags, alignment.spans, strict=True)
                 ]
                 cuts += [
                     GoldCut(at + p, kind_of(tags[k], tags[k + 1]))
-                    for p, k in found.cuts
+                    for p, k in alignment.cuts
                     if is_syllable(form[p - 1]) and is_syllable(form[p])
                 ]
-                outer += [at + p for p, _ in found.cuts if not (is_syllable(form[p - 1]) and is_syllable(form[p]))]
-                fused += [GoldCut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
-                edges = {p + side for p, _ in found.fused for side in (0, 1)} - {p for p, _ in found.cuts}
+                outer += [at + p for p, _ in alignment.cuts if not (is_syllable(form[p - 1]) and is_syllable(form[p]))]
+                fused += [GoldCut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in alignment.fused]
+                edges = {p + side for p, _ in alignment.fused for side in (0, 1)} - {p for p, _ in alignment.cuts}
                 neutral += sorted(at + p for p in edges if 0 < p < len(form))
-            made.append(
+            annotated.append(
                 GoldSentence(
                     text,
                     tuple(morphemes),
@@ -194,7 +194,7 @@ class GoldCorpus:
                     tuple(outer),
                 )
             )
-        return cls(name, human, made, total, skipped, digest or _digest(made))
+        return cls(name, human, annotated, total, skipped, digest or _digest(annotated))
 
 
 def check_names(corpora: Iterable[GoldCorpus]) -> None:

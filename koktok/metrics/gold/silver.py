@@ -24,10 +24,10 @@ def silver_gold(lines: Sequence[str]) -> GoldCorpus:
     normalize, kiwi = Normalizer(), segmenter_for("kiwi")
     chosen = [normalize(line) for line in lines[:: -(-len(lines) // LINES) or 1]]
     words = sorted({word for line in chosen for word in line.split() if len(word) <= MAX_ANALYSED})
-    found = dict(zip(words, kiwi.analyse(words), strict=True))
+    analyses = dict(zip(words, kiwi.analyse(words), strict=True))
 
     def annotated(word: str, *, spaced: bool) -> Word:
-        morphemes = found.get(word) or ()
+        morphemes = analyses.get(word) or ()
         tags = [one.tag.partition("-")[0] for one in morphemes]  # Kiwi marks irregular stems: VV-I
         return (word, [one.form for one in morphemes] or [word], tags or ["UN"], spaced)
 

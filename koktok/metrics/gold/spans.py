@@ -57,17 +57,17 @@ def read_spans(path: str | Path, name: str | None = None) -> SpanCorpus:
         raise InputError(
             f"expected SQuAD's JSON or lines of character TAB tag, got `{path}`: {type(error).__name__}: {error}"
         ) from error
-    kept = [row for row in read if row[0] == normalized("NFC", row[0])]
-    if not any(spans for _, spans, _ in kept):
+    rows = [row for row in read if row[0] == normalized("NFC", row[0])]
+    if not any(spans for _, spans, _ in rows):
         raise InputError(f"the file of spans `{path}` holds no span", hint="KLUE-NER, or SQuAD's JSON with answers")
     return SpanCorpus(
         name or path.stem,
-        texts=[text for text, _, _ in kept],
-        spans=[[(start, end) for start, end, _ in spans] for _, spans, _ in kept],
-        documents=[document for _, _, document in kept],
+        texts=[text for text, _, _ in rows],
+        spans=[[(start, end) for start, end, _ in spans] for _, spans, _ in rows],
+        documents=[document for _, _, document in rows],
         digest=hashlib.sha256(raw).hexdigest()[:16],
-        skipped=len(read) - len(kept),
-        labels=[[label for _, _, label in spans] for _, spans, _ in kept],
+        skipped=len(read) - len(rows),
+        labels=[[label for _, _, label in spans] for _, spans, _ in rows],
     )
 
 

@@ -1,6 +1,6 @@
-"""A tokenizer as one HTML page that runs it: engine.js gives the ids of Python, without a server or a network.
+"""An HTML page that runs tokenizers: engine.js computes the same ids as Python, without a server or a network.
 
-In: trained tokenizers, and text whose eojeols the page is to know the morphemes of. Out: the page.
+In: trained tokenizers, and text whose words are shown with their morphemes. Out: the page.
 """
 
 from koktok.report.playground.web_page import to_page

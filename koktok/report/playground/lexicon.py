@@ -1,4 +1,4 @@
-"""What the page knows of Korean: frequent words with their morphemes, analysed when the page is made.
+"""The lexicon of the page: frequent words with their morphemes, analysed when the page is written.
 
 Kiwi is too large for a page, but most running words are few: the morphemes of some twenty thousand
 are a short list, because words of one length share their row with others, and sorted words share their beginnings.
@@ -20,10 +20,10 @@ from koktok.segment.serialized import deserialize, serialized_rows, spans_of
 from koktok.vocab import MARK, Vocab, unspell
 
 WORDS: Final = 40_000
-"""Words that a page knows by default: 220 kB of it; .7 of the running words of two syllables or more in text of the same sort, .6 in other."""
+"""Words with morphemes on a page by default, 220 kB: .7 of the running words of two syllables or more in text of the same sort, .6 in other."""
 
 LONGEST: Final = 30
-"""Syllables; longer runs are text without spaces, not words, and shared beginnings are told by one letter of 36."""
+"""Syllables; longer runs are text without spaces, not words, and the length of a shared beginning is one character of 36."""
 
 UNSURE: Final = frozenset({Kind.SUFFIX, Kind.BOUND, Kind.MODIFIER, Kind.ROOT})
 """Borders that analysers draw and most people do not: a cut there is neither right nor wrong."""

@@ -48,7 +48,7 @@ def to_page(
             "shared": tables(),
         },
         "lexicon": lexicon or {"words": "", "of": [], "shapes": []},
-        **{f"tokenizer-{i}": payload(made, name) for i, (name, made) in enumerate(tokenizers.items())},
+        **{f"tokenizer-{i}": payload(tokenizer, name) for i, (name, tokenizer) in enumerate(tokenizers.items())},
     }
     parts = {
         "csp": f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'",
@@ -64,7 +64,7 @@ def to_page(
 
 
 def examples() -> list[str]:
-    """The lines of the page's script, its example sentences among them: of those it should know every word."""
+    """The lines of the page's script, with its example sentences, whose words should all have morphemes."""
     return _source("page.js").splitlines()
 
 
