@@ -154,7 +154,10 @@ def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bo
         roles = tokenizer.style.roles
     data = in_version_2(text, roles).encode()
     write_file(out, data, ours=lambda file: file.read_bytes() == data, force=force, what="tokenizer.json")
-    return ["tokenizers 0.x does not read version 2.0, and the format may change before tokenizers 1.0"]
+    notes = ["tokenizers 0.x does not read version 2.0, and the format may change before tokenizers 1.0"]
+    if getattr(tokenizer, "prefix", "") == "first":
+        notes.append("a text that begins with a space loses it")
+    return notes
 
 
 def _spm(

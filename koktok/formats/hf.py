@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.formats.limits import unsupported_reason
-from koktok.formats.pre_tokenizer import cutting
+from koktok.formats.pre_tokenizer import FIRST_SPACE, cutting
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
@@ -305,8 +305,18 @@ def utf8(file: Path) -> str:
 
 
 def in_version_2(text: str, roles: Mapping[str, str]) -> str:
-    """A tokenizer.json in version 2.0, as tokenizers 1.0.0rc3 reads it: the same nodes, and the token of each role."""
-    return json.dumps(json.loads(text) | {"version": "2.0", "role_to_token": dict(roles)}, ensure_ascii=False, indent=2)
+    """A tokenizer.json in version 2.0, as tokenizers 1.0.0rc3 reads it: with the token of each role.
+
+    That release has `Metaspace` outside of a sequence only, so the file does without the mark before a text that begins with a
+    space: such a text loses one space.
+    """
+    content = json.loads(text) | {"version": "2.0", "role_to_token": dict(roles)}
+    steps = (content["pre_tokenizer"] or {}).get("pretokenizers")
+    if steps == [*FIRST_SPACE]:
+        content["pre_tokenizer"] = steps[0]
+        nodes = content["normalizer"]["normalizers"]
+        content["normalizer"]["normalizers"] = [node for node in nodes if node not in _first_space("first")]
+    return json.dumps(content, ensure_ascii=False, indent=2)
 
 
 def in_version_1(content: Mapping[str, Any]) -> dict[str, Any]:

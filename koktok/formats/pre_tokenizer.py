@@ -54,7 +54,7 @@ def cutting(
     if prefix == "first":
         nodes, cuts = cutting(vocab, pattern, always_cut=always_cut or set_apart(vocab, pattern) != [])
         steps = [] if cuts is None else cuts.get("pretokenizers", [cuts])
-        return nodes, _sequence([*_FIRST_SPACE, *steps])
+        return nodes, _sequence([*FIRST_SPACE, *steps])
     node = pattern.to_hf()
     if always_cut or not pattern.bigram:
         return [], _by_regex(vocab, node)
@@ -98,7 +98,7 @@ def _split(pattern: dict[str, str]) -> dict[str, Any]:
     return {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
 
 
-_FIRST_SPACE: Final = (
+FIRST_SPACE: Final = (
     {"type": "Metaspace", "replacement": " ", "prepend_scheme": "first", "split": False},
     _split({"Regex": SPACE_MARK}) | {"behavior": "Removed"},  # as a `String` transformers.js would keep it
 )

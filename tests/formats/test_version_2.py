@@ -24,4 +24,8 @@ def test_the_same_ids_from_version_2(kind: str, trained: Callable[..., Path], tm
     assert content["version"] == "2.0"
     assert content["role_to_token"] == own.style.roles
     read = koktok.load(file)
-    assert [read.encode(line).ids for line in TRICKY] == [own.encode(line).ids for line in TRICKY]
+    lines = [line for line in TRICKY if not (own.prefix == "first" and own.normalize(line).startswith(" "))]
+    assert len(lines) > len(TRICKY) / 2
+    assert [read.encode(line).ids for line in lines] == [own.encode(line).ids for line in lines]
+    # tokenizers 1.0.0rc3 refuses it inside of a sequence
+    assert "Metaspace" not in json.dumps((content["pre_tokenizer"] or {}).get("pretokenizers"))
