@@ -140,16 +140,16 @@ def _missed(outcome: Mapping[str, Any]) -> str:
     --------
     >>> _missed({"target": "eomi", "asked": 0.53, "eomi": 0.518})
     '53.0% of the boundaries before endings were asked for, and 51.8% are kept'
+    >>> _missed({"target": "all", "asked": 0.8, "all": 0.673})
+    '80.0% of the boundaries were asked for, and 67.3% are kept'
     """
     target = outcome["target"]
     if target == "tokens":
         return (
             f"{outcome['asked']:g} tokens per eojeol were asked for, and there are {outcome['tokens_per_eojeol']:.3f}"
         )
-    before = {"josa": "particles", "eomi": "endings"}[target]
-    return (
-        f"{outcome['asked']:.1%} of the boundaries before {before} were asked for, and {outcome[target]:.1%} are kept"
-    )
+    before = {"josa": " before particles", "eomi": " before endings", "all": ""}[target]
+    return f"{outcome['asked']:.1%} of the boundaries{before} were asked for, and {outcome[target]:.1%} are kept"
 
 
 def _next(training: Training, out: Path) -> Iterator[str]:
