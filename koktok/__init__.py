@@ -1,4 +1,4 @@
-"""Korean vocabularies that know where morphemes end, handed over as ordinary Hugging Face and SentencePiece tokenizers.
+"""Korean tokenizers whose tokens follow morpheme boundaries, for Hugging Face, SentencePiece and tiktoken.
 
 These names are the public interface; every other module is private and may change. They load on first use, so that
 `import koktok` costs next to nothing.

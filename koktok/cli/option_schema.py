@@ -176,6 +176,8 @@ class OptionField:
             field = of.model_fields[self.name]
             kind, description = field.annotation, field.description or ""
             self.value = None if field.is_required() else field.default
+            if not owner and section:  # a default may depend on the model: shown is that of the default model
+                self.value = getattr(getattr(Recipe(), section), self.name)
         else:  # a dataclass that the Recipe holds
             from pydantic import TypeAdapter
 

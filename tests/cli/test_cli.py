@@ -364,7 +364,7 @@ def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:
 
 
 def test_help_and_version() -> None:
-    assert "Korean vocabularies" in koktok("--help").stdout
+    assert "Korean tokenizers" in koktok("--help").stdout
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert koktok("--version").stdout == f"{project['version']}\n"
     assert koktok().returncode == 2
