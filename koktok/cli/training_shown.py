@@ -19,11 +19,11 @@ from koktok.text.sources import Source
 from koktok.tokenizer import TrainedTokenizer
 
 MEANING = (
-    "Fewer tokens make text shorter. F1 is silver: how well the borders inside words meet the morphemes that the analyser (no "
-    "human) finds, between syllables, and over all gaps; josa and eomi are the shares of its borders before particles and "
-    "endings that are cut."
+    "Fewer tokens make text shorter. F1 (silver) compares the cuts inside words with the morpheme boundaries of the analyser, "
+    "not with human annotation: between syllables, and over all gaps. josa and eomi are the shares of the boundaries before "
+    "particles and endings that are cut."
 )
-NO_BORDERS = "Fewer tokens make text shorter. Nobody cut the held-out words, so there is no boundary F1."
+NO_BORDERS = "Fewer tokens make text shorter. The held-out words were not analysed, so there is no boundary F1."
 """One sentence under the table."""
 
 BOUND_TO = 0.95
@@ -98,7 +98,7 @@ def print_training(
     console.print()
     table(f"{training.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
     console.print()
-    beside = "" if plain is None else f" {plain.name}: on the same words, with its own defaults."
+    beside = "" if plain is None else f" {plain.name}: trained on the same words with its default settings."
     print_text((MEANING if silver.borders else NO_BORDERS) + beside)
     if compared.refused:
         print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
@@ -164,7 +164,7 @@ def _next(training: Training, out: Path) -> Iterator[str]:
         if not outcome.get("met", True):
             yield f"{_missed(outcome)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
     if outcome and outcome["all"] < BOUND_TO:
-        yield "for truer cuts and more tokens: --preset encoder, or aligned, or --keep 0.95; --frontier draws the curve"
+        yield "for more accurate cuts and more tokens: --preset encoder, or aligned, or --keep 0.95; --frontier draws the curve"
     yield "next:"
     yield f"  koktok encode {folder} FILE --as pieces"
     yield f"  koktok verify {folder} FILE"
