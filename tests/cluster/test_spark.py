@@ -273,7 +273,7 @@ def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: p
 def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: KiwiSegmenter) -> None:
     """Kiwi itself; in one task, and in three with a lexicon that knows some words and has failed on others."""
     counted = tmp_path / "counts.parquet"
-    koktok("count", MINI / "verse.txt", "--holdout", 0, "-o", counted, "-q")
+    koktok("count", MINI / "verse.txt", "--holdout", 0, "--runs", "-o", counted, "-q")
     text = [Source.of(counted)]
     recipe = Recipe().changed(train={"vocab_size": 700}, holdout=0.0)
     words = words_to_analyse(text, recipe)
