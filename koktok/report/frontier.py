@@ -52,7 +52,7 @@ def _typed(name: str, value: Any) -> str:
 
 def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> list[dict[str, str]]:
     """The cells of the rows by column, by size, then tokens; a star for those on the front."""
-    starred = dict(zip(map(id, rows), on_front(rows), strict=True))
+    starred = dict(zip(rows, on_front(rows), strict=True))
     beside = [*reference.peers] if reference else []
     shown = [*ordered([*rows, *beside]), *([reference.trivial] if reference else [])]
     return [
@@ -67,7 +67,7 @@ def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> li
                     strict=True,
                 )
             },
-            "front": "★" * starred.get(id(row), False),
+            "front": "★" * starred.get(row, False),
             "options": flags(row.dials),
         }
         for row in shown
@@ -129,21 +129,19 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
     wide, high = max(0.05 * (max(xs) - min(xs)), 0.02), max(0.05 * (max(ys) - min(ys)), 0.02)
     left, right, bottom, top = min(xs) - wide, max(xs) + wide, max(0.0, min(ys) - high), min(1.0, max(ys) + high)
     sizes = sorted({row.vocab_size for row in rows})
-    curves, legend, style = [], [], STYLE
-    for number, size in enumerate(sizes, start=1):
-        name, ink = style_of(number), INKS[(number - 1) % len(INKS)]
-        mine = f".{name.split()[0]}"
-        style += f"{mine} {{ stroke: {ink} }} .mark{mine} {{ stroke: none }} .dot.best{mine} {{ fill: {ink} }}\n"
-        curve = [(row.tokens_per_eojeol, row.f1) for row in rows if row.vocab_size == size]
-        curves.append(Line(number, f"{size:,} ids", curve))
-        legend.append((name, f"{size:,} ids; filled: on the front"))
+    series = [
+        (f"{size:,} ids; filled: on the front", [row for row in rows if row.vocab_size == size], INKS[k % len(INKS)])
+        for k, size in enumerate(sizes)
+    ]
     if peers:
-        number = len(sizes) + 1
+        series.append((f"{peers[0].name}, default settings", [*peers], "#444"))
+    curves, legend, style = [], [], STYLE
+    for number, (words, line, ink) in enumerate(series, start=1):
         name = style_of(number)
         mine = f".{name.split()[0]}"
-        style += f"{mine} {{ stroke: #444 }} .mark{mine} {{ stroke: none }}\n"
-        curves.append(Line(number, peers[0].name, [(row.tokens_per_eojeol, row.f1) for row in peers]))
-        legend.append((name, f"{peers[0].name}, default settings"))
+        style += f"{mine} {{ stroke: {ink} }} .mark{mine} {{ stroke: none }} .dot.best{mine} {{ fill: {ink} }}\n"
+        curves.append(Line(number, words, [(row.tokens_per_eojeol, row.f1) for row in line]))
+        legend.append((name, words))
     if reference:
         steps = [left + (right - left) * k / 200 for k in range(201)]
         bound = [(x, y) for x in steps if bottom <= (y := reference.ceiling(x)) <= top]
