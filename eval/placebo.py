@@ -45,15 +45,16 @@ def moved(word: str, cuts: Sequence[int]) -> list[int | None]:
     return found
 
 
-def at_random(word: str, cuts: Sequence[int]) -> list[int | None]:
-    """As many places of the word, by its hash.
+def at_random(word: str, cuts: Sequence[int], *, seed: int = 0) -> list[int | None]:
+    """As many places of the word, by its hash and a seed.
 
     Examples
     --------
     >>> at_random("학교에서는", [2, 4]), at_random("나는", [1])
     ([2, 4], [1])
     """
-    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(word.encode()).digest()[:8]))
+    named = f"{seed}:{word}" if seed else word
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(named.encode()).digest()[:8]))
     return sorted((1 + rng.choice(len(word) - 1, len(cuts), replace=False)).tolist())
 
 
@@ -121,9 +122,15 @@ def _train(lines: Sequence[str], size: int, folder: Path, *, displace: Displace,
     return f"koktok:{folder / 'tokenizer'}"
 
 
-_OURS = ("koktok", "kiwipiepy", "kiwipiepy_model")
-PLACEBOS = (
-    Peer("koktok aligned, cuts moved", _OURS, partial(_train, displace=moved, preset="aligned")),
-    Peer("koktok aligned, cuts at random", _OURS, partial(_train, displace=at_random, preset="aligned")),
-)
+def placebos(seed: int = 0) -> tuple[Peer, Peer]:
+    """Cuts moved, and cuts at random by a seed."""
+    ours, make = ("koktok", "kiwipiepy", "kiwipiepy_model"), partial(_train, preset="aligned")
+    places = partial(at_random, seed=seed) if seed else at_random
+    return (
+        Peer("koktok aligned, cuts moved", ours, partial(make, displace=moved)),
+        Peer("koktok aligned, cuts at random" + f", seed {seed}" * bool(seed), ours, partial(make, displace=places)),
+    )
+
+
+PLACEBOS = placebos()
 """Rows of `eval.tagger`, `eval.bits` and `eval.study`."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import MINI, ROOT, exit_code_here
 
 from eval import __main__ as runner
-from eval.bits import HALVES, PEER, compared
+from eval.bits import Compared
 from eval.bits import Material as BitsMaterial
 from eval.peers import PEERS, Peer, train_peer
 from eval.picture import draw
@@ -55,7 +57,7 @@ def test_growth_reads_what_a_corpus_does_not_hold_out(tmp_path: Path) -> None:
     assert split(tmp_path / "text") == (["가"], {"a": ["다"]}), "a text with marked spans is trained on"
 
 
-def test_bits_are_of_each_half_and_compared_at_equal_tokens(tmp_path: Path) -> None:
+def test_bits_are_of_each_source_and_compared_at_equal_tokens(tmp_path: Path) -> None:
     """A row with the tokens of the peer's line has the line's bits beside it; one outside of the line has nothing."""
     (tmp_path / "text").mkdir()
     for name, held in {"a": "나다", "b": "가나\n뷁"}.items():
@@ -63,20 +65,34 @@ def test_bits_are_of_each_half_and_compared_at_equal_tokens(tmp_path: Path) -> N
         (tmp_path / "text" / f"{name}.held-out.txt").write_text(held, encoding="utf-8")
     material = BitsMaterial(tmp_path, [2], [1])
     syllables = load("syllables")
-    row = material.row("syllables", syllables)
-    (share,) = material.shares
-    assert row["tokens"] == [2.0, 1.5]
+    (row,) = material.rows(syllables, material.orders)
+    assert row["tokens"] == [2, 3]
     ids, asked = (syllables.encode_lines(lines).ids for lines in (["가나다라", "다라"], ["나다"]))
     bits = kneser_ney([ids[:4], ids[4:]] * 40, [asked], order=2, size=row["ids"])
-    assert row["bits"][f"2 {share}"][0] == pytest.approx(float(bits[0].sum()) / 3)  # the end of the line counts
+    assert row["bits"][0][0] == pytest.approx(float(bits[0].sum()))  # the end of the line counts
 
-    def line(name: str, tokens: float, bits: float) -> dict[str, object]:
-        return {"name": name, "ids": 8, "tokens": [tokens] * len(HALVES), "bits": {"5 1": [bits] * len(HALVES)}}
 
-    rows = [line(PEER, 1.5, 4.0), line(PEER, 2.0, 3.0), line("a", 1.75, 3.5), line("b", 2.0, 3.3), line("c", 2.1, 3.0)]
-    shown = [(half, name, cell) for half, name, *_, cell in compared(rows, 5, [1])]
-    assert shown[2:5] == [("A", "a", "+0.00 %"), ("A", "b", "+10.00 %"), ("A", "c", "")]
-    assert [half for half, _, _ in shown] == ["A"] * 5 + ["B"] * 5
+def test_an_interval_of_bits_covers_the_draws_and_the_sources() -> None:
+    ones = np.ones(6)
+
+    class Even:
+        characters, eojeols = ones, ones
+
+    def row(tokens: float, bits: float) -> dict[str, object]:
+        return {"ids": 8, "tokens": (tokens * ones).tolist(), "bits": [(bits * ones).tolist()]}
+
+    line = [row(1.5, 4.0), row(2.0, 3.0)]
+
+    def compared(*rows: dict[str, object]) -> Compared:
+        return Compared.of(rows, [line] * len(rows), 0, Even)  # type: ignore[arg-type]
+
+    assert compared(row(1.75, 3.5)).figures() == (1.75, 3.5, pytest.approx(0))
+    assert compared(row(2.0, 3.3)).figures(slice(0, None, 2))[2] == pytest.approx(0.1)
+    assert math.isnan(compared(row(2.1, 3.0)).figures()[2])
+    assert compared(row(2.1, 3.0)).interval() == (None, None)
+    assert compared(row(2.0, 3.3)).interval() == pytest.approx((0.1, 0.1))  # sources that are equal say nothing else
+    low, high = compared(row(2.0, 3.3), row(2.0, 3.0), row(2.0, 3.6)).interval()
+    assert (low, high) == pytest.approx((0.1 - 4.303 * 0.1 / 3**0.5, 0.1 + 4.303 * 0.1 / 3**0.5), rel=1e-3)
 
 
 def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) -> None:
