@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -106,10 +107,19 @@ class Lattice:
         """The arrays for compiled code."""
         return self.node, self.arc, self.length, self.piece, self.weight
 
-    def only(self, alive: NDArray[np.bool_]) -> Lattice:
+    def only(self, alive: NDArray[np.bool_], pool: ThreadPoolExecutor) -> Lattice:
         """The lattice without the arcs of dead pieces."""
-        n = _count(self.piece, alive)
-        arc, length, piece = _kept(self.arc, self.length, self.piece, alive, n)
+        if alive.all():
+            return self
+        spans = [(int(self.node[lo]), int(self.node[hi])) for lo, hi in self.shards()]
+        sizes = list(pool.map(lambda span: _count(*span, self.arc, self.piece, alive), spans))
+        ends = np.cumsum([0, *sizes])
+        arc, length, piece = np.zeros_like(self.arc), np.empty(ends[-1], np.uint8), np.empty(ends[-1], np.int32)
+
+        def keep(span: tuple[int, int], at: int, end: int) -> None:
+            _keep(*span, at, end, self.arc, self.length, self.piece, alive, arc, length, piece)
+
+        list(pool.map(keep, spans, ends[:-1], ends[1:]))
         return Lattice(self.node, arc, length, piece, self.weight)
 
     def shards(self) -> list[tuple[int, int]]:
@@ -128,10 +138,8 @@ class NodeCosts:
     swallow: NDArray[np.float64]
 
 
-def node_costs(
-    counts: SegmentedCounts, lattice: Lattice, weights: CostWeights, frequency: NDArray[np.float64] | None = None
-) -> NodeCosts:
-    """Boundaries and morpheme insides of all words, priced.
+class NodePrices:
+    """Boundaries and morpheme insides of all words, to be priced by any weights.
 
     A boundary that the analyser is unsure of (confidence under 1) weighs less, and a cut there costs the rest of `mu`.
     A boundary of a kind with `nu` 0 is no boundary: a cut there splits a word like any other (맨|손 is one word to human
@@ -139,16 +147,24 @@ def node_costs(
     `frequency` is, for each cut, how often in a million its eojeol occurs; by default each word is one.
     A cut beside a space, a digit or a Latin letter is free: no human boundary score looks there.
     """
-    n_nodes = int(lattice.node[-1])
-    boundary = np.repeat(lattice.node[:-1], np.diff(counts.start)) + counts.offset
-    nu = np.asarray(weights.nu)[counts.kind]
-    sure = np.zeros(n_nodes)
-    sure[boundary] = counts.confidence * (nu > 0)
-    if frequency is None:
-        frequency = np.repeat(counts.n * (1e6 / max(counts.total, 1)), np.diff(counts.start))
-    price = np.zeros(n_nodes)
-    price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** weights.rarity
-    return NodeCosts(weights.mu * (1 - sure) * between_syllables(counts.words, lattice.node), np.cumsum(price))
+
+    def __init__(
+        self, counts: SegmentedCounts, node: NDArray[np.int64], frequency: NDArray[np.float64] | None = None
+    ) -> None:
+        self.kind, self.confidence = counts.kind, counts.confidence
+        self.boundary = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
+        self.inside = between_syllables(counts.words, node)
+        if frequency is None:
+            frequency = np.repeat(counts.n * (1e6 / max(counts.total, 1)), np.diff(counts.start))
+        self.rare = cache(lambda rarity: (USUAL / np.maximum(frequency, 1e-9)) ** rarity)
+
+    def costs(self, weights: CostWeights) -> NodeCosts:
+        """The cost of every node under these weights."""
+        nu = np.asarray(weights.nu)[self.kind]
+        sure, price = np.zeros(len(self.inside)), np.zeros(len(self.inside))
+        sure[self.boundary] = self.confidence * (nu > 0)
+        price[self.boundary] = nu * self.confidence * self.rare(weights.rarity)
+        return NodeCosts(weights.mu * (1 - sure) * self.inside, np.cumsum(price))
 
 
 def between_syllables(words: Sequence[str], node: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -198,82 +214,86 @@ def _summed(
 
 
 @njit(nogil=True, cache=True)
-def _count(piece, alive):  # type: ignore[no-untyped-def]
+def _count(first, last, arc, piece, alive):  # type: ignore[no-untyped-def]
     n = 0
-    for p in piece:
-        n += alive[p]
+    for e in range(arc[first], arc[last]):
+        n += alive[piece[e]]
     return n
 
 
 @njit(nogil=True, cache=True)
-def _kept(arc, length, piece, alive, n):  # type: ignore[no-untyped-def]
-    """The arcs of living pieces, of which there are `n`, and where those of each node begin."""
-    arcs = np.empty(len(arc), np.int64)
-    lengths, pieces = np.empty(n + 1, np.uint8), np.empty(n + 1, np.int32)
-    at = 0
-    arcs[0] = 0
-    for v in range(len(arc) - 1):
+def _keep(first, last, at, end, arc, length, piece, alive, arcs, lengths, pieces):  # type: ignore[no-untyped-def]
+    """Write the arcs of living pieces into the places from `at` to `end`, and where those of each node end."""
+    for v in range(first, last):
         for e in range(arc[v], arc[v + 1]):
             # Written in any case, and overwritten where the piece is dead: no branch to guess.
-            lengths[at], pieces[at] = length[e], piece[e]
+            if at < end:
+                lengths[at], pieces[at] = length[e], piece[e]
             at += alive[piece[e]]
         arcs[v + 1] = at
-    return arcs, lengths[:n], pieces[:n]
 
 
 @njit(nogil=True, cache=True)
-def _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best):  # type: ignore[no-untyped-def]
-    """Cheapest cost from the first node (`ahead`), to the last (`behind`), and the arc of the best path into a node.
+def _forward(base, end, arc, length, piece, split, swallow, price, ahead, best):  # type: ignore[no-untyped-def]
+    """Cheapest cost from the first node, and the arc of the best path into a node.
 
     A piece with a price of at most 0 is dead and its arcs are passed over.
     """
     ahead[0] = 0.0
     for v in range(base + 1, end):
-        ahead[v - base] = np.inf
+        least, into, swallowed, cut = np.inf, 0, swallow[v - 1], split[v]
         for e in range(arc[v], arc[v + 1]):
             p = price[piece[e]]
             if p <= 0:
                 continue
             u = v - length[e]
-            cost = ahead[u - base] + p + swallow[v - 1] - swallow[u] + split[v]
-            if cost < ahead[v - base]:
-                ahead[v - base] = cost
-                best[v - base] = e
+            cost = ahead[u - base] + p + swallowed - swallow[u] + cut
+            if cost < least:
+                least, into = cost, e
+        ahead[v - base], best[v - base] = least, into
+
+
+@njit(nogil=True, cache=True)
+def _backward(base, end, arc, length, piece, split, swallow, price, behind):  # type: ignore[no-untyped-def]
+    """Cheapest cost to the last node."""
     for k in range(end - base):
         behind[k] = np.inf
     behind[end - 1 - base] = 0.0
     for v in range(end - 1, base, -1):
+        here, swallowed, cut = behind[v - base], swallow[v - 1], split[v]
         for e in range(arc[v], arc[v + 1]):
             p = price[piece[e]]
             if p <= 0:
                 continue
             u = v - length[e]
-            cost = behind[v - base] + p + swallow[v - 1] - swallow[u] + split[v]
-            if cost < behind[u - base]:
-                behind[u - base] = cost
+            behind[u - base] = min(behind[u - base], here + p + swallowed - swallow[u] + cut)
 
 
-def decode(lattice: Lattice, score: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def decode(
+    lattice: Lattice, score: NDArray[np.float64], pool: ThreadPoolExecutor
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Decode as Unigram with these scores: the nodes where it cuts (last ones too), and uses of each piece.
 
     Of equal paths it takes the one whose last piece starts earliest, as `koktok.tokenizer.models` does.
     """
-    cut = np.zeros(int(lattice.node[-1]), dtype=bool)
-    uses = np.zeros(len(score), dtype=np.int64)
-    weight = lattice.weight.astype(np.int64)
-    _decode(lattice.node, lattice.arc, lattice.length, lattice.piece, weight, score, cut, uses)
-    return cut, uses
+    return _followed(_decode, lattice, (), score, pool)
 
 
 def cheapest(
     lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """The cheapest segmentations: the nodes where they cut, and uses of pieces."""
+    return _followed(_cheapest, lattice, (costs.split, costs.swallow), price, pool)
+
+
+def _followed(
+    kernel: object, lattice: Lattice, costs: tuple[Any, ...], price: NDArray[np.float64], pool: ThreadPoolExecutor
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     cut, weight = np.zeros(int(lattice.node[-1]), dtype=bool), lattice.weight.astype(np.int64)
 
     def part(span: tuple[int, int]) -> NDArray[np.int64]:
         uses = np.zeros(len(price), dtype=np.int64)
-        _cheapest(*span, *lattice.arrays[:4], weight, costs.split, costs.swallow, price, cut, uses)
+        kernel(*span, *lattice.arrays[:4], weight, *costs, price, cut, uses)  # type: ignore[operator]
         return uses
 
     return cut, np.sum(list(pool.map(part, lattice.shards())), axis=0)
@@ -311,10 +331,10 @@ def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, ga
 
 
 @njit(nogil=True, cache=True)
-def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore[no-untyped-def]
-    size = longest_word(0, len(node) - 1, node)
+def _decode(lo, hi, node, arc, length, piece, weight, score, cut, uses):  # type: ignore[no-untyped-def]
+    size = longest_word(lo, hi, node)
     ahead, best = np.empty(size), np.empty(size, np.int64)
-    for w in range(len(node) - 1):
+    for w in range(lo, hi):
         base, end = node[w], node[w + 1]
         ahead[0] = 0.0
         for v in range(base + 1, end):
@@ -330,13 +350,12 @@ def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore
 @njit(nogil=True, cache=True)
 def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, cut, uses):  # type: ignore[no-untyped-def]
     size = longest_word(lo, hi, node)
-    ahead, behind = np.empty(size), np.empty(size)
-    best = np.empty(size, np.int64)
+    ahead, best = np.empty(size), np.empty(size, np.int64)
     for w in range(lo, hi):
         base, end = node[w], node[w + 1]
         if end - base < 2:
             continue
-        _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best)
+        _forward(base, end, arc, length, piece, split, swallow, price, ahead, best)
         _follow(base, end, best, length, piece, weight[w], cut, uses)
 
 
@@ -364,40 +383,47 @@ def longest_word(lo, hi, node):  # type: ignore[no-untyped-def]
 def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, loss):  # type: ignore[no-untyped-def]
     size = longest_word(lo, hi, node)
     ahead, behind, second = np.empty(size), np.empty(size), np.empty(size)
-    best = np.empty(size, np.int64)
-    used = np.full(size, -1, np.int64)
+    best, used, rank = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     total = 0.0
     for w in range(lo, hi):
         base, end = node[w], node[w + 1]
         if end - base < 2:
             continue
-        _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best)
+        _forward(base, end, arc, length, piece, split, swallow, price, ahead, best)
+        _backward(base, end, arc, length, piece, split, swallow, price, behind)
         cheapest = ahead[end - 1 - base]
         total += weight[w] * cheapest
-        v = end - 1
-        while v > base:  # `used[k]`: the arc of the best path that starts in node k
+        # The arcs of the best path, from its end; `rank[k]` of them start behind node k or in it.
+        v, n = end - 1, 0
+        while v > base:
             e = best[v - base]
-            v -= length[e]
-            used[v - base] = e
-            second[v - base] = np.inf
-        # Every path covers character k with one arc, so the paths that avoid the used arc starting in k are those
-        # that cover k with another one.
+            u = v - length[e]
+            for k in range(u + 1, v + 1):
+                rank[k - base] = n
+            used[n], second[n] = e, np.inf
+            n += 1
+            v = u
+        rank[0] = n
+        # Every path covers each character with one arc, so the paths that avoid an arc of the best one are those that cover
+        # its first character with another one.
         for v in range(base + 1, end):
+            swallowed, cut, rest, last = swallow[v - 1], split[v], behind[v - base], rank[v - base]
             for e in range(arc[v], arc[v + 1]):
                 p = price[piece[e]]
                 if p <= 0:
                     continue
                 u = v - length[e]
-                through = ahead[u - base] + p + swallow[v - 1] - swallow[u] + split[v] + behind[v - base]
-                for k in range(u - base, v - base):
-                    if used[k] >= 0 and used[k] != e and through < second[k]:
-                        second[k] = through
-        for k in range(end - 1 - base):
-            e = used[k]
-            if e >= 0:
-                uses[piece[e]] += weight[w]
-                loss[piece[e]] += weight[w] * (second[k] - cheapest)  # infinite for a character that stands alone
-                used[k] = -1
+                first = rank[u - base]
+                if first == last:
+                    continue
+                through = ahead[u - base] + p + swallowed - swallow[u] + cut + rest
+                for i in range(last, first):
+                    if through < second[i] and used[i] != e:
+                        second[i] = through
+        for i in range(n - 1, -1, -1):
+            e = used[i]
+            uses[piece[e]] += weight[w]
+            loss[piece[e]] += weight[w] * (second[i] - cheapest)  # infinite for a character that stands alone
     return total
 
 
@@ -412,16 +438,18 @@ def _addition_gain(lo, hi, node, arc, length, piece, weight, split, swallow, pri
         base, end = node[w], node[w + 1]
         if end - base < 2:
             continue
-        _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best)
+        _forward(base, end, arc, length, piece, split, swallow, price, ahead, best)
+        _backward(base, end, arc, length, piece, split, swallow, price, behind)
         cheapest = ahead[end - 1 - base]
         total += weight[w] * cheapest
         for v in range(base + 1, end):
+            swallowed, cut, rest = swallow[v - 1], split[v], behind[v - base]
             for e in range(arc[v], arc[v + 1]):
                 p = price[piece[e]]
                 if p > 0:
                     continue
                 u = v - length[e]
-                through = ahead[u - base] - p + swallow[v - 1] - swallow[u] + split[v] + behind[v - base]
+                through = ahead[u - base] - p + swallowed - swallow[u] + cut + rest
                 if through < cheapest:
                     uses[piece[e]] += weight[w]
                     gain[piece[e]] += weight[w] * (cheapest - through)

@@ -59,7 +59,7 @@ class Choice:
         """Drop the pieces with the least removal loss, a share in each round, until the size is reached."""
         smaller = self.lattice
         while (n := int(alive.sum())) > self.size:
-            smaller = smaller.only(alive)
+            smaller = smaller.only(alive, self.pool)
             objective, _, loss = removal_loss(smaller, self.costs, self.price, self.pool)
             if not quiet:
                 self.rounds.append(Round("prune", n, objective))

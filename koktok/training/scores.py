@@ -10,14 +10,23 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.lattice import CostWeights, Lattice, NodeCosts, addition_gain, decode, node_costs, removal_loss
+from koktok.training.lattice import (
+    SHARDS,
+    CostWeights,
+    Lattice,
+    NodeCosts,
+    NodePrices,
+    addition_gain,
+    decode,
+    removal_loss,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +56,7 @@ def fit(
     rate: float = RATE,
     prior: float = PRIOR,
     resume: NDArray[np.float64] | None = None,
+    pool: ThreadPoolExecutor,
 ) -> NDArray[np.float64]:
     """Train the scores of the pieces of a lattice, from `start` or `resume`."""
     n_chars = np.zeros(len(start))
@@ -57,10 +67,7 @@ def fit(
     there = np.zeros(len(start), dtype=bool)
     there[lattice.piece] = True
     place = np.cumsum(there, dtype=np.int32) - 1  # of each piece among those of the lattice
-    node, arc, length, piece, split, swallow = _ordered(
-        order, lattice.node, lattice.arc, lattice.length, lattice.piece, costs.split, costs.swallow, place
-    )
-    words = node, arc, length, piece, damping[order], split, swallow, np.exp(-price[there])
+    words = *_ordered(lattice, costs, order, place, pool), damping[order], np.exp(-price[there])
     trained = (start if resume is None else resume)[there]  # a copy
     rest = start[there], np.ones(len(trained)), rate, prior, n_chars[there] * shift
     for epoch in range(epochs):
@@ -75,53 +82,60 @@ def warm_up() -> float:
     clock = time.perf_counter()
     counts = SegmentedCounts.from_marked({"가|나": 2, "가": 1})
     found = mine(counts, CandidatePolicy(min_count=1))
-    costs, price = node_costs(counts, found.lattice, CostWeights.of(1, 1, 1)), found.tokens
+    costs, price = NodePrices(counts, found.lattice.node).costs(CostWeights.of(1, 1, 1)), found.tokens
     with ThreadPoolExecutor(1) as pool:
         removal_loss(found.lattice, costs, price, pool)
         addition_gain(found.lattice, costs, price, np.ones(len(price), dtype=bool), pool)
-    decode(found.lattice, fit(found.lattice, costs, price, -price, damping=found.lattice.weight, epochs=1))
+        score = fit(found.lattice, costs, price, -price, damping=found.lattice.weight, epochs=1, pool=pool)
+        decode(found.lattice, score, pool)
     return time.perf_counter() - clock
 
 
+def _ordered(
+    lattice: Lattice, costs: NodeCosts, order: NDArray[np.int64], place: NDArray[np.int32], pool: ThreadPoolExecutor
+) -> tuple[NDArray[Any], ...]:
+    """Copies of the words that are short enough in another order, with the exponentials of the costs of their nodes."""
+    sizes = np.stack([np.diff(lattice.node), np.diff(lattice.arc[lattice.node])])[:, order]
+    sizes[:, (sizes[0] < 3) | (sizes[0] > LONGEST + 1)] = 0
+    nodes, arcs = np.concatenate([np.zeros((2, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
+    arc, length, piece = np.zeros(nodes[-1] + 1, np.int64), np.empty(arcs[-1], np.uint8), np.empty(arcs[-1], np.int32)
+    copies = arc, length, piece, *np.empty((3, nodes[-1]))
+    words = lattice.node, lattice.arc, lattice.length, lattice.piece, costs.split, costs.swallow
+    edges = np.linspace(0, len(order), SHARDS + 1, dtype=np.int64)
+    list(pool.map(lambda lo, hi: _copy(lo, hi, order, place, nodes, arcs, *words, *copies), edges[:-1], edges[1:]))
+    return nodes, *copies
+
+
 @njit(nogil=True, cache=True)
-def _ordered(order, node, arc, length, piece, split, swallow, place):  # type: ignore[no-untyped-def]
-    """Copies of the words that are short enough in another order; `swallow` counts from the start of each word."""
-    n_nodes, n_arcs = 0, 0
-    for w in order:
-        if 3 <= node[w + 1] - node[w] <= LONGEST + 1:
-            n_nodes += node[w + 1] - node[w]
-            n_arcs += arc[node[w + 1]] - arc[node[w]]
-    nodes, arcs = np.zeros(len(order) + 1, np.int64), np.zeros(n_nodes + 1, np.int64)
-    lengths, pieces = np.empty(n_arcs, np.uint8), np.empty(n_arcs, np.int32)
-    splits, swallows = np.empty(n_nodes), np.empty(n_nodes)
-    n_nodes, n_arcs = 0, 0
-    for i, w in enumerate(order):
-        base, end = node[w], node[w + 1]
-        if 3 <= end - base <= LONGEST + 1:
-            for v in range(base, end):
-                for e in range(arc[v], arc[v + 1]):
-                    lengths[n_arcs], pieces[n_arcs] = length[e], place[piece[e]]
-                    n_arcs += 1
-                splits[n_nodes], swallows[n_nodes] = split[v], swallow[v] - swallow[base]
-                n_nodes += 1
-                arcs[n_nodes] = n_arcs
-        nodes[i + 1] = n_nodes
-    return nodes, arcs, lengths, pieces, splits, swallows
+def _copy(  # type: ignore[no-untyped-def]
+    lo, hi, order, place, nodes, arcs, node, arc, length, piece, split, swallow,
+    new_arc, lengths, pieces, inside, outside, cuts,
+):  # fmt: skip
+    for i in range(lo, hi):
+        base, k, at = node[order[i]], nodes[i], arcs[i]
+        for v in range(base, base + nodes[i + 1] - k):
+            for e in range(arc[v], arc[v + 1]):
+                lengths[at], pieces[at] = length[e], place[piece[e]]
+                at += 1
+            crossed, cut = swallow[v] - swallow[base], split[v]
+            inside[k], outside[k] = (1.0, 1.0) if crossed == 0 else (np.exp(-crossed), np.exp(crossed))
+            cuts[k] = 1.0 if cut == 0 else np.exp(-cut)
+            k += 1
+            new_arc[k] = at
 
 
 @njit(nogil=True, cache=True)
 def _epoch(  # type: ignore[no-untyped-def]
-    backwards, node, arc, length, piece, weight, split, swallow, toll, score, start, square, rate, prior, lift
+    backwards, node, arc, length, piece, inside, outside, cuts, weight, toll, score, start, square, rate, prior, lift
 ):
     """One pass of Adagrad over the words: sums over the paths of each, freely and by cost, and a step along their difference.
 
     An arc u → v weighs `free[piece]` in the one, and `costly[piece] * inside[v - 1] * outside[u] * cuts[v]` in the other.
-    All weights are products, so that a pass takes one exponential per changed score and up to three per character;
+    All weights are products, so that a pass takes one exponential per changed score;
     `lift` is a constant per character, which is in every path of a word equally often, and keeps the products near 1.
     """
     size = LONGEST + 1
     ahead, behind, ahead2, behind2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    inside, outside, cuts = np.empty(size), np.empty(size), np.empty(size)
     free = np.exp(score + lift)
     costly = free * toll
     changed = np.empty(size * 256, np.int64)
@@ -132,18 +146,14 @@ def _epoch(  # type: ignore[no-untyped-def]
         n = node[w + 1] - base
         if n == 0:
             continue
-        for k in range(n):
-            crossed, cut = swallow[base + k], split[base + k]
-            inside[k], outside[k] = (1.0, 1.0) if crossed == 0 else (np.exp(-crossed), np.exp(crossed))
-            cuts[k] = 1.0 if cut == 0 else np.exp(-cut)
         ahead[0] = ahead2[0] = 1.0
         for v in range(1, n):
             total, total2 = 0.0, 0.0
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
                 total += ahead[u] * free[p]
-                total2 += ahead2[u] * costly[p] * outside[u]
-            ahead[v], ahead2[v] = total, total2 * inside[v - 1] * cuts[v]
+                total2 += ahead2[u] * costly[p] * outside[base + u]
+            ahead[v], ahead2[v] = total, total2 * inside[base + v - 1] * cuts[base + v]
         all_paths, good_paths = ahead[n - 1], ahead2[n - 1]
         if not (1e-250 < all_paths < 1e250 and 1e-250 < good_paths < 1e250):
             continue  # a word of many rare characters: nothing to learn, and no room left in the exponent
@@ -151,18 +161,18 @@ def _epoch(  # type: ignore[no-untyped-def]
         behind2[: n - 1] = 0.0
         behind[n - 1] = behind2[n - 1] = 1.0
         for v in range(n - 1, 0, -1):
-            here, here2 = behind[v], behind2[v] * inside[v - 1] * cuts[v]
+            here, here2 = behind[v], behind2[v] * inside[base + v - 1] * cuts[base + v]
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
                 behind[u] += here * free[p]
-                behind2[u] += here2 * costly[p] * outside[u]
+                behind2[u] += here2 * costly[p] * outside[base + u]
         n_changed = 0
         for v in range(1, n):
             here = behind[v] / all_paths
-            here2 = behind2[v] * inside[v - 1] * cuts[v] / good_paths
+            here2 = behind2[v] * inside[base + v - 1] * cuts[base + v] / good_paths
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
-                g = weight[w] * (ahead2[u] * costly[p] * outside[u] * here2 - ahead[u] * free[p] * here)
+                g = weight[w] * (ahead2[u] * costly[p] * outside[base + u] * here2 - ahead[u] * free[p] * here)
                 if abs(g) < 1e-6:
                     continue
                 g -= prior * (score[p] - start[p])

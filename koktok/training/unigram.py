@@ -27,7 +27,7 @@ from koktok.training import scores as crf
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import Job, Learnt
-from koktok.training.lattice import cheapest, decode, node_costs, nu_by_kind
+from koktok.training.lattice import Lattice, NodePrices, cheapest, decode, nu_by_kind
 from koktok.training.log import describe
 from koktok.training.prune import Choice, Round
 from koktok.training.scripts import by_script, floors_of
@@ -71,11 +71,11 @@ class Run:
     def __init__(self, job: Job, candidates: Candidates, point: Point, pool: ThreadPoolExecutor) -> None:
         self.job, self.counts = job, job.text
         self.candidates, self.point, self.pool = candidates, point, pool
-        self.frequency = eojeol_counts(self.counts)
         self.fixed = np.zeros(len(candidates.pieces), dtype=bool)
         self.fixed[: candidates.n_chars] = True
         self.allowed = self.fixed | (candidates.n >= point.min_count)
-        self.lattice = candidates.lattice.only(self.allowed)
+        self.lattice = candidates.lattice.only(self.allowed, pool)
+        self.prices = NodePrices(self.counts, self.lattice.node, eojeol_counts(self.counts))
         self.price = point.lam * candidates.tokens * candidates.price
         self.boundaries = Boundaries(self.counts, candidates.lattice.node)
         self.rounds: list[Round] = []
@@ -116,7 +116,7 @@ class Run:
         return Choice(
             pieces + candidates.n_chars - int(candidates.required.sum()),
             self.lattice,
-            node_costs(self.counts, self.lattice, self.point.weights(factors), self.frequency),
+            self.prices.costs(self.point.weights(factors)),
             self.price,
             self.fixed,
             (candidates.superword, int(pieces * self.job.superwords.share)) if candidates.superword.any() else None,
@@ -138,7 +138,8 @@ class Run:
             choice = self._choice(size, targets.factors(times))
             _, alive = choice.swap(alive, SWAP)
             coming = targets.after(
-                times, self._figures(*cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool))
+                times,
+                self._figures(*cheapest(self.lattice.only(alive, self.pool), choice.costs, self.price, self.pool)),
             )
         return times, self._choice(size, targets.factors(times)).refine(alive)
 
@@ -168,19 +169,20 @@ class Run:
 
     def _fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: Trial | None) -> Trial:
         """Train the scores of these pieces; quicker where nearly the same pieces have scores."""
-        lattice, point = self.lattice.only(alive), self.point
+        lattice, point = self.lattice.only(alive, self.pool), self.point
         _, uses = cheapest(lattice, choice.costs, self.price, self.pool)
         start = np.log(np.maximum(uses, 0.5) / max(uses.sum(), 1.0))
         score = crf.fit(
             lattice,
-            node_costs(self.counts, lattice, point.sharpened(factors), self.frequency),
+            self.prices.costs(point.sharpened(factors)),
             point.sharp * self.candidates.tokens,
             start,
             damping=self.counts.represents * self.counts.own**point.damping,
             epochs=point.epochs if before is None else min(RETRAIN, point.epochs),
             resume=None if before is None else np.where(before.alive, before.score, start),
+            pool=self.pool,
         )
-        return self._decoded(alive, factors, score)
+        return self._decoded(alive, factors, score, lattice)
 
     def _vocab(self, alive: NDArray[np.bool_], score: NDArray[np.float64]) -> Vocab:
         kept = alive.copy()
@@ -189,14 +191,16 @@ class Run:
         scores = {pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}
         return Vocab.unigram(scores, specials=tuple(self.job.specials))
 
-    def _decoded(self, alive: NDArray[np.bool_], factors: dict[str, float], score: NDArray[np.float64]) -> Trial:
+    def _decoded(
+        self, alive: NDArray[np.bool_], factors: dict[str, float], score: NDArray[np.float64], lattice: Lattice
+    ) -> Trial:
         """What the tokenizer does: it decodes with the scores of the vocabulary, which are rounded."""
         vocab = self._vocab(alive, score)
         table = dict(zip(vocab.pieces, vocab.scores, strict=True))
         rounded = self.candidates.tokens * vocab.byte_score  # of characters without a piece, which are bytes
         for i in np.flatnonzero(alive).tolist():
             rounded[i] = table.get(self.candidates.pieces[i], rounded[i])
-        return Trial(alive, factors, score, vocab, *decode(self.lattice.only(alive), rounded))
+        return Trial(alive, factors, score, vocab, *decode(lattice, rounded, self.pool))
 
     # ── targets ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -253,7 +257,7 @@ class Run:
         names = [self.candidates.pieces[i] for i in places]
         raised = spelling_themselves(self._vocab(alive, score), names)
         score[places] = [raised[name] for name in names]
-        return self._decoded(alive, trial.factors, score)
+        return self._decoded(alive, trial.factors, score, self.lattice.only(alive, self.pool))
 
 
 def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]:

@@ -88,27 +88,27 @@ def train_unigram_em(job: Job) -> Learnt:
     rounds = []
     with ThreadPoolExecutor(job.threads or os.cpu_count() or 1) as pool:
         while True:
-            lattice = candidates.lattice.only(alive)
+            lattice = candidates.lattice.only(alive, pool)
             for _ in range(SUB_ITERATIONS):
                 loss, expected = expectation(lattice, score, pool)
                 alive[candidates.n_chars :] &= expected[candidates.n_chars :] >= LEAST
                 score = _maximised(expected, alive, candidates.n_chars)
-                lattice = lattice.only(alive)
+                lattice = lattice.only(alive, pool)
                 rounds.append({"step": "em", "pieces": int(alive.sum()), "objective": loss})
             if int(alive.sum()) <= size * MARGIN:
                 break
-            alive = _pruned(lattice, inside, score, alive, candidates.n_chars, int(size * MARGIN))
-    longer = np.flatnonzero(alive[candidates.n_chars :]) + candidates.n_chars
-    order = longer[np.argsort(-score[longer], kind="stable")]
-    kept = np.zeros(len(score), dtype=bool)
-    kept[: candidates.n_chars] = True
-    kept[order[: size - candidates.n_chars]] = True
-    lattice = candidates.lattice.only(kept)
-    kept[: candidates.n_chars] &= candidates.required
-    vocab = Vocab.unigram(
-        {candidates.pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}, specials=specials
-    )
-    cut, uses = decode(lattice, np.where(candidates.tokens > 1, candidates.tokens * vocab.byte_score, score))
+            alive = _pruned(lattice, inside, score, alive, candidates.n_chars, int(size * MARGIN), pool)
+        longer = np.flatnonzero(alive[candidates.n_chars :]) + candidates.n_chars
+        order = longer[np.argsort(-score[longer], kind="stable")]
+        kept = np.zeros(len(score), dtype=bool)
+        kept[: candidates.n_chars] = True
+        kept[order[: size - candidates.n_chars]] = True
+        lattice = candidates.lattice.only(kept, pool)
+        kept[: candidates.n_chars] &= candidates.required
+        vocab = Vocab.unigram(
+            {candidates.pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}, specials=specials
+        )
+        cut, uses = decode(lattice, np.where(candidates.tokens > 1, candidates.tokens * vocab.byte_score, score), pool)
     log = {
         "trainer": "unigram-em",
         "vocab_size": vocab_size,
@@ -172,10 +172,16 @@ def _pieces_as_words(candidates: Candidates) -> Lattice:
 
 
 def _pruned(
-    lattice: Lattice, inside: Lattice, score: NDArray[np.float64], alive: NDArray[np.bool_], n_chars: int, least: int
+    lattice: Lattice,
+    inside: Lattice,
+    score: NDArray[np.float64],
+    alive: NDArray[np.bool_],
+    n_chars: int,
+    least: int,
+    pool: ThreadPoolExecutor,
 ) -> NDArray[np.bool_]:
     """Drop the pieces whose loss is least, as SentencePiece's PruneSentencePieces."""
-    _, uses = decode(lattice, score)
+    _, uses = decode(lattice, score, pool)
     freq = uses.astype(np.float64)
     loss = np.full(len(score), -np.inf)
     _losses(*inside.arrays[:4], score, alive, freq, n_chars, loss)

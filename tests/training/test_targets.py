@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -212,8 +213,9 @@ def test_ties_are_decoded_as_the_model_decodes_them(words, scores):
         piece: float(score) for piece, score in scores.items() if piece in found.pieces
     }
     alive = np.array([piece in table for piece in found.pieces])
-    lattice = found.lattice.only(alive)
-    cut, _ = decode(lattice, np.array([table.get(piece, 0.0) for piece in found.pieces]))
+    with ThreadPoolExecutor(2) as pool:
+        lattice = found.lattice.only(alive, pool)
+        cut, _ = decode(lattice, np.array([table.get(piece, 0.0) for piece in found.pieces]), pool)
     model = model_for(Vocab.unigram(table))
     for i, word in enumerate(counts.words):
         ends = {

@@ -15,7 +15,7 @@ from koktok.recipe import SCRIPTS
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.lattice import CostWeights, addition_gain, decode, node_costs, removal_loss
+from koktok.training.lattice import CostWeights, NodePrices, addition_gain, decode, removal_loss
 from koktok.training.prune import Choice
 from koktok.training.scripts import by_script, script_of
 from koktok.training.superwords import SuperwordPolicy, crosses_space
@@ -78,7 +78,7 @@ WEIGHTS = CostWeights.of(1.0, 0.7, {"josa": 1.3, "compound": 0.4, "rest": 0.0})
 
 def prepared(counts, weights=WEIGHTS):
     found = mine(counts, CandidatePolicy(min_count=1, aligned=False, coverage=1.0, closed=False))
-    return found, node_costs(counts, found.lattice, weights), weights.lam * found.tokens
+    return found, NodePrices(counts, found.lattice.node).costs(weights), weights.lam * found.tokens
 
 
 @settings(max_examples=60, deadline=None)
@@ -95,7 +95,7 @@ def test_charge_and_offer_equal_enumeration(counts, random):
 
     known = {p for p, lives in zip(found.pieces, alive, strict=True) if lives}
     with ThreadPoolExecutor(2) as pool:
-        objective, _, loss = removal_loss(found.lattice.only(alive), costs, price, pool)
+        objective, _, loss = removal_loss(found.lattice.only(alive, pool), costs, price, pool)
         objective2, _, gain = addition_gain(found.lattice, costs, price, alive, pool)
     assert objective == pytest.approx(total(known))
     assert objective2 == pytest.approx(objective)
@@ -121,10 +121,9 @@ def test_score_gradient_equals_enumeration(counts, seed):
     word, cuts, _ = next(iter(lone.items()))
     lone_found, lone_costs, lone_price = prepared(lone)
     lone_start = np.array([start[index[p]] for p in lone_found.pieces])
-    weight = np.ones(1)
-    after = crf.fit(
-        lone_found.lattice, lone_costs, lone_price, lone_start, damping=weight, epochs=1, rate=1e-6, prior=0.0
-    )
+    once = {"damping": np.ones(1), "epochs": 1, "rate": 1e-6, "prior": 0.0}
+    with ThreadPoolExecutor(2) as pool:
+        after = crf.fit(lone_found.lattice, lone_costs, lone_price, lone_start, **once, pool=pool)
     free, good = {}, {}
     for way in ways(word):
         score = sum(lone_start[lone_found.pieces.index(word[a:b])] for a, b in way)
@@ -147,7 +146,8 @@ def test_score_gradient_equals_enumeration(counts, seed):
 def test_decode_equals_enumeration(counts, seed):
     found, _, price = prepared(counts)
     score = np.random.default_rng(seed).normal(-2, 1, len(price))
-    cut, uses = decode(found.lattice, score)
+    with ThreadPoolExecutor(2) as pool:
+        cut, uses = decode(found.lattice, score, pool)
     value = dict(zip(found.pieces, score.tolist(), strict=True))
     for i, (word, _, _) in enumerate(counts.items()):
         way = max(ways(word), key=lambda w: sum(value[word[a:b]] for a, b in w))
@@ -164,23 +164,23 @@ def test_selection_beats_the_slow_reference():
         {f" {stem}|{tail}": 3 + i * j for i, stem in enumerate(STEMS[:5]) for j, tail in enumerate(TAILS[:6])}
     )
     found = mine(counts, CandidatePolicy(min_count=10, coverage=1.0))
-    costs, price = node_costs(counts, found.lattice, PRESETS["lm"].weights()), found.tokens
+    costs, price = NodePrices(counts, found.lattice.node).costs(PRESETS["lm"].weights()), found.tokens
     fixed = np.zeros(len(price), dtype=bool)
     fixed[: found.n_chars] = True
     size = found.n_chars + 12
     with ThreadPoolExecutor(1) as pool:
         choice = Choice(size, found.lattice, costs, price, fixed, None, pool, [])
         ours = choice.refine(choice.prune(np.ones(len(price), dtype=bool)))
-        objective = removal_loss(found.lattice.only(ours), costs, price, pool)[0]
+        objective = removal_loss(found.lattice.only(ours, pool), costs, price, pool)[0]
         alive = np.ones(len(price), dtype=bool)
         while alive.sum() > size:
             trials = {}
             for i in np.flatnonzero(alive & ~fixed).tolist():
                 alive[i] = False
-                trials[i] = removal_loss(found.lattice.only(alive), costs, price, pool)[0]
+                trials[i] = removal_loss(found.lattice.only(alive, pool), costs, price, pool)[0]
                 alive[i] = True
             alive[min(trials, key=trials.get)] = False
-        reference = removal_loss(found.lattice.only(alive), costs, price, pool)[0]
+        reference = removal_loss(found.lattice.only(alive, pool), costs, price, pool)[0]
     assert ours.sum() == size
     assert objective <= reference * 1.01
     swaps = [entry.objective for entry in choice.rounds if entry.step == "swap"]

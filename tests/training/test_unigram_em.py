@@ -77,6 +77,6 @@ def test_loss_is_not_over_sentencepiece():
         values = np.array([score.get(piece, 0.0) for piece in found.pieces])
         values -= np.log(np.exp(values[known]).sum())  # digamma scores do not sum to one
         with ThreadPoolExecutor(1) as pool:
-            return expectation(found.lattice.only(known), values, pool)[0]
+            return expectation(found.lattice.only(known, pool), values, pool)[0]
 
     assert loss(dict(zip(ours.pieces, ours.scores, strict=True))) <= loss(theirs) * 1.01
