@@ -189,10 +189,9 @@ def _level(  # type: ignore[no-untyped-def]
     follow the policy the occurrences, words and documents; and whether it is cut off: the same letter continues it at
     every place. Equal strings have equal numbers, in the order of first sight.
     """
-    size = 1
-    while size < 2 * len(place):
-        size *= 2
-    table = np.full(size, -1, np.int64)  # open addressing; holds numbers
+    table = np.full(
+        1 << 16, -1, np.int32
+    )  # open addressing; holds numbers, and grows with them: most places hold few strings
     keys = np.empty(len(place), np.int64)
     places, numbers = np.empty(len(place), np.int64), np.empty(len(place), np.int64)
     example, sum_of = np.empty(len(place), np.int64), np.zeros((len(place), 4))
@@ -204,9 +203,11 @@ def _level(  # type: ignore[no-untyped-def]
         if start + k > word_end[p] or (plain and hangul[last + 1] != hangul[p]) or not usable[last]:
             continue
         key = number[i] * n_letters + char[last]
-        at = (key * np.int64(0x9E3779B97F4A7C15 - (1 << 64))) >> np.int64(20) & (size - 1)  # Fibonacci hashing
-        while table[at] >= 0 and keys[table[at]] != key:
-            at = (at + 1) & (size - 1)
+        if 2 * distinct >= len(table):
+            table = np.full(2 * len(table), -1, np.int32)
+            for j in range(distinct):
+                table[_slot(keys[j], keys, table)] = j
+        at = _slot(key, keys, table)
         if table[at] < 0:
             table[at] = distinct
             keys[distinct], example[distinct] = key, p
@@ -228,6 +229,16 @@ def _level(  # type: ignore[no-untyped-def]
             sum_of[same, 3] += held[w]
     by, off = sum_of[:distinct], cut_off[:distinct, 0] | cut_off[:distinct, 1]
     return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3], off
+
+
+@njit(nogil=True, cache=True)
+def _slot(key, keys, table):  # type: ignore[no-untyped-def]
+    """Where a table has the number of a key, or its first free place for it."""
+    last = len(table) - 1
+    at = (key * np.int64(0x9E3779B97F4A7C15 - (1 << 64))) >> np.int64(20) & last  # Fibonacci hashing
+    while table[at] >= 0 and keys[table[at]] != key:
+        at = (at + 1) & last
+    return at
 
 
 @njit(nogil=True, cache=True)
