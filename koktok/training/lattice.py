@@ -226,7 +226,8 @@ def _keep(first, last, at, end, arc, length, piece, alive, arcs, lengths, pieces
     """Write the arcs of living pieces into the places from `at` to `end`, and where those of each node end."""
     for v in range(first, last):
         for e in range(arc[v], arc[v + 1]):
-            # Written in any case, and overwritten where the piece is dead: no branch to guess.
+            # Written in any case, and overwritten where the piece is dead: no branch to guess. Behind the last living arc
+            # the places are another thread's.
             if at < end:
                 lengths[at], pieces[at] = length[e], piece[e]
             at += alive[piece[e]]
@@ -393,7 +394,7 @@ def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, pric
         _backward(base, end, arc, length, piece, split, swallow, price, behind)
         cheapest = ahead[end - 1 - base]
         total += weight[w] * cheapest
-        # The arcs of the best path, from its end; `rank[k]` of them start behind node k or in it.
+        # `used`: the arcs of the best path from its end; `rank[k]`: how many of them start at node k or later.
         v, n = end - 1, 0
         while v > base:
             e = best[v - base]
