@@ -160,11 +160,23 @@ class NodePrices:
 
     def costs(self, weights: CostWeights) -> NodeCosts:
         """The cost of every node under these weights."""
-        nu = np.asarray(weights.nu)[self.kind]
-        sure, price = np.zeros(len(self.inside)), np.zeros(len(self.inside))
-        sure[self.boundary] = self.confidence * (nu > 0)
-        price[self.boundary] = nu * self.confidence * self.rare(weights.rarity)
-        return NodeCosts(weights.mu * (1 - sure) * self.inside, np.cumsum(price))
+        split, swallow = np.empty(len(self.inside)), np.empty(len(self.inside))
+        boundaries = self.boundary, self.kind, self.confidence, self.rare(weights.rarity)
+        _price(*boundaries, np.asarray(weights.nu), weights.mu, self.inside, split, swallow)
+        return NodeCosts(split, swallow)
+
+
+@njit(nogil=True, cache=True)
+def _price(boundary, kind, confidence, rare, nu, mu, inside, split, swallow):  # type: ignore[no-untyped-def]
+    total, i = 0.0, 0
+    for v in range(len(inside)):
+        sure = price = 0.0
+        while i < len(boundary) and boundary[i] == v:
+            weight = nu[kind[i]]
+            sure, price = confidence[i] * (weight > 0), weight * confidence[i] * rare[i]
+            i += 1
+        total += price
+        split[v], swallow[v] = mu * (1 - sure) * inside[v], total
 
 
 def between_syllables(words: Sequence[str], node: NDArray[np.int64]) -> NDArray[np.bool_]:
