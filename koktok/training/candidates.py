@@ -189,9 +189,8 @@ def _level(  # type: ignore[no-untyped-def]
     follow the policy the occurrences, words and documents; and whether it is cut off: the same letter continues it at
     every place. Equal strings have equal numbers, in the order of first sight.
     """
-    table = np.full(
-        1 << 16, -1, np.int32
-    )  # open addressing; holds numbers, and grows with them: most places hold few strings
+    # Open addressing; holds numbers and grows with them, for places are many more than distinct strings.
+    table = np.full(1 << 16, -1, np.int32)
     keys = np.empty(len(place), np.int64)
     places, numbers = np.empty(len(place), np.int64), np.empty(len(place), np.int64)
     example, sum_of = np.empty(len(place), np.int64), np.zeros((len(place), 4))
