@@ -308,6 +308,23 @@ def test_pieces_without_a_syllable_may_be_longer():
     assert longest == {"hangul": 12, "latin": 20, "other": 18}
 
 
+def test_the_floor_rises_with_large_text():
+    times = [30] * 10 + [12] * 10
+    text = SegmentedCounts.from_items((chr(0xAC00 + 2 * i) + chr(0xAC01 + 2 * i), (), n) for i, n in enumerate(times))
+    required = [chr(0xAC00 + i) for i in range(40)]
+
+    def floor(eojeols):
+        point = Point("mine", per_id=5 / 301)
+        (made,) = train_unigrams(
+            text, points=[point], vocab_sizes=[301], required=required, coverage=0.0, eojeols=eojeols
+        ).values()
+        return made.log["point"]["min_count"], made.log["candidates"] - 40
+
+    assert floor(20_000_000) == (10, 20)
+    assert floor(60_000_000) == (30, 10)
+    assert floor(80_000_000) == (10, 20), "40 leaves none, so it falls again"
+
+
 def test_the_floor_falls_until_there_are_candidates_enough():
     # Ten words stand 10 times, ten 4 times, ten 3 times, ten once.
     times = [10] * 10 + [4] * 10 + [3] * 10 + [1] * 10
