@@ -40,7 +40,7 @@ from koktok.files import cache_dir, write_file
 from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney, lines_of, unknown_bits
 from koktok.metrics.registry import Floats
-from koktok.metrics.statistics import Table, around, standard_error
+from koktok.metrics.statistics import Table, around, combined, standard_error
 from koktok.report.markdown import table
 from koktok.tokenizer.any_tokenizer import Tokenizer
 
@@ -51,8 +51,6 @@ HALVES: Final = "AB"
 RESAMPLES: Final = 1000
 
 Row = dict[str, Any]
-Points = Sequence[tuple[float, float]]
-"""Tokens and bits of the peer at its sizes, by tokens."""
 
 
 class Material:
@@ -148,9 +146,11 @@ class Compared:
         """The excess over all draws."""
         return np.asarray(np.mean([self.excess(sums, draw) for draw in range(self.draws)], axis=0))
 
-    def figures(self, where: Any = slice(None)) -> tuple[float, float, float]:
-        """Tokens, bits and excess of some sources, means of the draws."""
-        sums = {name: np.asarray(column[where].sum(), dtype=np.float64) for name, column in self.table.columns.items()}
+    def figures(self, half: int | None = None) -> tuple[float, float, float]:
+        """Tokens, bits and excess of all sources or a half of them, means of the draws."""
+        units = self.table.units
+        within = np.ones(len(units), dtype=bool) if half is None else units % len(HALVES) == half
+        sums = self.table.where(within, units).sums()
         tokens, bits = np.mean([self.at(sums, draw, 0) for draw in range(self.draws)], axis=0).tolist()
         return tokens, bits, float(self.mean(sums)[0])
 
@@ -159,17 +159,16 @@ class Compared:
         error, freedom = standard_error(self.table.draws(RESAMPLES, 0), self.mean)
         if error is None:
             return None, None
+        parts = [(error**2, freedom)]
         if self.draws > 1:
-            sums = self.table.sums()
-            between = float(np.var([self.excess(sums, k)[0] for k in range(self.draws)], ddof=1)) / self.draws
-            total = error**2 + between
-            freedom = total**2 / (error**4 / freedom + between**2 / (self.draws - 1)) if total else freedom
-            error = math.sqrt(total)
+            by_draw = [self.excess(self.table.sums(), draw)[0] for draw in range(self.draws)]
+            parts.append((float(np.var(by_draw, ddof=1)) / self.draws, self.draws - 1))
+        error, freedom = combined(parts)
         return around(self.figures()[2], error, freedom)
 
 
-def excess(tokens: float, bits: float, line: Points) -> float:
-    """As a share; nan where the line has no such tokens.
+def excess(tokens: float, bits: float, line: Sequence[tuple[float, float]]) -> float:
+    """By how much bits are over those of a line of (tokens, bits), as a share; nan where the line has no such tokens.
 
     Examples
     --------
@@ -196,8 +195,7 @@ def percent(share: float | None) -> str:
 def cells(name: str, ids: int, by_share: Sequence[Compared]) -> list[str]:
     """A line of the table: the halves by megabytes, then the whole."""
     tokens, bits, whole = by_share[-1].figures()
-    halves = [slice(k, None, len(HALVES)) for k in range(len(HALVES))]
-    parts = [percent(one.figures(half)[2]) for half in halves for one in by_share]
+    parts = [percent(one.figures(half)[2]) for half in range(len(HALVES)) for one in by_share]
     interval = ", ".join(map(percent, by_share[-1].interval())) if not math.isnan(whole) else ""
     return [name, f"{ids:,}", f"{tokens:.3f}", f"{bits:.4f}", *parts, percent(whole), interval and f"[{interval}]"]
 

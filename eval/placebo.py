@@ -50,8 +50,8 @@ def at_random(word: str, cuts: Sequence[int], *, seed: int = 0) -> list[int | No
 
     Examples
     --------
-    >>> at_random("학교에서는", [2, 4]), at_random("나는", [1])
-    ([2, 4], [1])
+    >>> at_random("학교에서는", [2, 4]), at_random("학교에서는", [2, 4], seed=1), at_random("나는", [1])
+    ([2, 4], [1, 3], [1])
     """
     named = f"{seed}:{word}" if seed else word
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(named.encode()).digest()[:8]))

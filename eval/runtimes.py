@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import os
 import shutil
 import subprocess
@@ -261,7 +262,9 @@ class Case:
         except subprocess.TimeoutExpired:
             return Result(name, "", "refused", example=f"no answer in {TIMEOUT} seconds")
         except (KoktokError, RefusedError, ValueError, AssertionError, subprocess.CalledProcessError) as error:
-            text = str(getattr(error, "stderr", "") or error)
+            text = re.sub(
+                r"(file://)?(/[^\s/]+)+/", "", str(getattr(error, "stderr", "") or error)
+            )  # no folder of this machine
             return Result(name, getattr(error, "version", ""), "refused", example=" ".join(text.split())[-300:])
         found = agreement(zip(self.texts, rows, self.ids, strict=True))
         first = "".join(example.line[:80] for example in found.examples[:1])

@@ -200,6 +200,11 @@ def standard_error(drawn: Sequence[Draws], value: Callable[[Any], Any]) -> tuple
         if len(fine) < 2:
             return None, 0
         parts.append((float(fine.var(ddof=1)) * one.units / (one.units - 1), one.units - 1))
+    return combined(parts)
+
+
+def combined(parts: Sequence[tuple[float, float]]) -> tuple[float | None, float]:
+    """The standard error of a sum of independent parts, each with its variance and degrees of freedom, and those of the sum."""
     total = sum(variance for variance, _ in parts)
     if not total:
         return (0.0, float(min(n for _, n in parts))) if parts else (None, 0)
