@@ -201,6 +201,12 @@ def test_candidates_respect_the_policy():
     assert set(mine(counts, CandidatePolicy(min_count=5, aligned=False)).pieces) > {"교에"}
 
 
+def test_a_string_is_counted_once_however_many_others_there_are():
+    pairs = [chr(0xAC00 + i) + chr(0xB000 + j) for i in range(200) for j in range(200)]
+    text = SegmentedCounts.from_items([*((p, (), 3) for p in pairs), *((p + "힣", (), 2) for p in pairs)])
+    assert {*pairs} <= {*mine(text, CandidatePolicy(min_count=5, coverage=1.0)).pieces}
+
+
 def test_sizes_count_everything():
     trained = train_unigrams(text(), vocab_sizes=[330, 310], specials=["<s>", "</s>"], points=[Point("p", min_count=2)])
     for (_, size), result in trained.items():
