@@ -98,11 +98,11 @@ class Counts:
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame) -> Counts:
-        """The rows of a table with the columns `word`, `n` and perhaps `documents`, distinct and in code-point order."""
+        """The rows of a table with the columns `word`, `n` and perhaps `documents` and `seen`, distinct and in code-point order."""
         counts = cls.__new__(cls)
         counts.n = frame["n"].to_numpy()
         counts.documents = frame["documents"].to_numpy() if "documents" in frame.columns else None
-        counts.seen = None
+        counts.seen = frame["seen"].to_numpy() if "seen" in frame.columns else None
         counts.__dict__["column"] = frame["word"]
         return counts
 
@@ -120,11 +120,12 @@ class Counts:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The counts as a table with the columns `word`, `n` and, if counted, `documents`."""
+        """The counts as a table with the columns `word`, `n` and, where there are such numbers, `documents` and `seen`."""
         import polars as pl
 
-        columns = {"n": self.n} | ({} if self.documents is None else {"documents": self.documents})
-        return pl.DataFrame([self.column, *(pl.Series(name, values, pl.UInt64) for name, values in columns.items())])
+        columns = {"n": self.n, "documents": self.documents, "seen": self.seen}
+        there = [pl.Series(name, values, pl.UInt64) for name, values in columns.items() if values is not None]
+        return pl.DataFrame([self.column, *there])
 
     def __repr__(self) -> str:
         return f"Counts(words={len(self)}, total={self.total})"

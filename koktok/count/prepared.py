@@ -74,7 +74,7 @@ def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: 
     chunks: dict[str, list[int]] = {}
     for run, *numbers in frame.filter(~same).iter_rows():
         for chunk in pattern.pretokenize(normalizer(run)):
-            chunks[chunk] = [a + b for a, b in zip(chunks.get(chunk, [0, 0]), numbers, strict=False)]
+            chunks[chunk] = [a + b for a, b in zip(chunks.get(chunk, [0] * len(numbers)), numbers, strict=True)]
     changed = pl.DataFrame([[chunk, *numbers] for chunk, numbers in chunks.items()], schema=frame.schema, orient="row")
     known = _numbered(words)
     return Counts.from_frame(

@@ -47,13 +47,10 @@ def sampled(counts: Counts, most: int) -> Counts:
         return counts
     # Documents are thinned as occurrences are.
     documents = None if counts.documents is None else np.rint(counts.documents * (weight / counts.n)).astype(np.uint64)
-    kept = weight > 0
-    table = pl.DataFrame([counts.column, pl.Series("n", weight)])
+    table = pl.DataFrame([counts.column, pl.Series("n", weight), pl.Series("seen", counts.n)])
     if documents is not None:
         table = table.with_columns(documents=documents)
-    sample = Counts.from_frame(table.filter(kept))
-    sample.seen = counts.n[kept]
-    return sample
+    return Counts.from_frame(table.filter(weight > 0))
 
 
 def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -111,10 +111,11 @@ class Lattice:
         """The lattice without the arcs of dead pieces."""
         if alive.all():
             return self
-        spans = [(int(self.node[lo]), int(self.node[hi])) for lo, hi in self.shards()]
+        spans = [(int(self.node[lo]), int(self.node[hi])) for lo, hi in self.shards]
         sizes = list(pool.map(lambda span: _count(*span, self.arc, self.piece, alive), spans))
         ends = np.cumsum([0, *sizes])
-        arc, length, piece = np.zeros_like(self.arc), np.empty(ends[-1], np.uint8), np.empty(ends[-1], np.int32)
+        arc, length, piece = np.empty_like(self.arc), np.empty(ends[-1], np.uint8), np.empty(ends[-1], np.int32)
+        arc[0] = 0
 
         def keep(span: tuple[int, int], at: int, end: int) -> None:
             _keep(*span, at, end, self.arc, self.length, self.piece, alive, arc, length, piece)
@@ -122,6 +123,7 @@ class Lattice:
         list(pool.map(keep, spans, ends[:-1], ends[1:]))
         return Lattice(self.node, arc, length, piece, self.weight)
 
+    @cached_property
     def shards(self) -> list[tuple[int, int]]:
         """Runs of words with about equally many arcs."""
         ends = self.arc[self.node]
@@ -216,7 +218,7 @@ def _summed(
         )
         return total, first, second
 
-    parts = list(pool.map(part, lattice.shards()))
+    parts = list(pool.map(part, lattice.shards))
     total, first, second = parts[0]
     for more in parts[1:]:
         total += more[0]
@@ -309,7 +311,7 @@ def _followed(
         kernel(*span, *lattice.arrays[:4], weight, *costs, price, cut, uses)  # type: ignore[operator]
         return uses
 
-    return cut, np.sum(list(pool.map(part, lattice.shards())), axis=0)
+    return cut, np.sum(list(pool.map(part, lattice.shards)), axis=0)
 
 
 def merge_gain(

@@ -130,7 +130,7 @@ def expectation(
         return _expectation(*span, *lattice.arrays, score, expected), expected
 
     loss, total = 0.0, np.zeros(len(score))
-    for more, expected in pool.map(part, lattice.shards()):
+    for more, expected in pool.map(part, lattice.shards):
         loss += more
         total += expected
     return loss, total

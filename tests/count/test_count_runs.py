@@ -90,9 +90,8 @@ def test_the_short_way_prepares_runs_as_the_long_one(lines: list[str], folds: Fo
     normalizer, pattern = Normalizer(folds), Pattern(digits=digits, superwords=True)
     runs = Counter(run for line in lines for run in runs_of(line))
     order = sorted(runs)
-    raw = Counts(
-        tuple(order), np.array([runs[run] for run in order], np.uint64), np.arange(1, len(order) + 1, dtype=np.uint64)
-    )
+    number = np.arange(1, len(order) + 1, dtype=np.uint64)
+    raw = Counts(tuple(order), np.array([runs[run] for run in order], np.uint64), number, seen=3 * number)
     every = sorted(
         {word for run in order for chunk in pattern.pretokenize(normalizer(run)) for word in words_of(chunk)}
     )
@@ -112,6 +111,8 @@ def test_the_short_way_prepares_runs_as_the_long_one(lines: list[str], folds: Fo
     assert found_documents is not None
     assert found.n.tolist() == [n[run] for run in found.words]
     assert found_documents.tolist() == [documents[run] for run in found.words]
+    assert found.seen is not None
+    assert found.seen.tolist() == [3 * documents[run] for run in found.words]
     for i, run in enumerate(found.words):
         assert [(cut.offset, int(cut.kind), cut.confidence) for cut in found.cuts(i)] == plain_cuts(run, words)
 

@@ -14,13 +14,14 @@ import pytest
 from conftest import MINI, MODELS, ROOT
 
 from koktok import Recipe, Tokenizer
-from koktok.count import Counts, count_words
+from koktok.count import Counts, count_words, sample, words_of
 from koktok.count.counting import read
 from koktok.count.prepared import prepare
 from koktok.errors import InputError, KoktokError, VocabSizeError
 from koktok.metrics.silver import Silver
-from koktok.pipeline import train
+from koktok.pipeline import train, words
 from koktok.pipeline.baseline import PlainSentencePiece, our_row
+from koktok.pipeline.words import training_words
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
@@ -141,6 +142,25 @@ def test_rare_words_are_left_out_when_asked(tmp_path: Path) -> None:
     made = train([source], PLAIN.changed(train={"min_count": 2}))
     assert "쌍무지개" not in made.segmented.words
     assert " 집에" in made.segmented.words
+
+
+def test_of_very_many_runs_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is drawn before runs are prepared, and not once more; `--min-count` trains on all."""
+    reading = read([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], holdout=0.0, runs=True)
+    every = training_words(reading, Recipe()).runs
+    assert every is not None
+    monkeypatch.setattr(words, "RUNS", len(every) // 2)
+    monkeypatch.setattr(sample, "WHOLE", len(every) // 8)
+    runs = training_words(reading, Recipe()).runs
+    assert runs is not None
+    assert runs.seen is not None
+    assert len(every) / 4 < len(runs) < len(every) / 2
+    assert (runs.n > runs.seen).any()
+    eojeols, of_all = (sum(n * len(words_of(run)) for run, n in part.items()) for part in (runs, every))
+    assert eojeols == pytest.approx(of_all, rel=0.05)
+    n = every.as_dict()
+    assert all(seen <= n[run] for run, seen in zip(runs.words, runs.seen.tolist(), strict=True))
+    assert training_words(reading, Recipe().changed(min_count=1)).runs == every
 
 
 @pytest.mark.parametrize(
