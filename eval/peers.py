@@ -217,6 +217,9 @@ def _peers() -> Iterator[Peer]:
     yield koktok_peer("koktok lm, price in tokens", slow=True, price="tokens")
     yield koktok_peer("koktok aligned, superwords", slow=True, preset="aligned", superwords=SUPERWORDS)
     yield koktok_peer("koktok bpe-bytes", slow=True, model="bpe-bytes")
+    for preset in ("lm", "encoder"):  # digits as the peers cut them
+        free: dict[str, object] = {"pretokenize": {"digits": "free"}}
+        yield koktok_peer(f"koktok {preset}, digits free", slow=True, preset=preset, other=free)
 
 
 PEERS = tuple(_peers())
