@@ -405,7 +405,6 @@ def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, pric
         if end - base < 2:
             continue
         _forward(base, end, arc, length, piece, split, swallow, price, ahead, best)
-        _backward(base, end, arc, length, piece, split, swallow, price, behind)
         cheapest = ahead[end - 1 - base]
         total += weight[w] * cheapest
         # `used`: the arcs of the best path from its end; `rank[k]`: how many of them start at node k or later.
@@ -420,14 +419,17 @@ def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, pric
             v = u
         rank[0] = n
         # Every path covers each character with one arc, so the paths that avoid an arc of the best one are those that cover
-        # its first character with another one.
-        for v in range(base + 1, end):
+        # its first character with another one. They are met on the way back, where the cost behind their ends is known.
+        behind[: end - base] = np.inf
+        behind[end - 1 - base] = 0.0
+        for v in range(end - 1, base, -1):
             swallowed, cut, rest, last = swallow[v - 1], split[v], behind[v - base], rank[v - base]
             for e in range(arc[v], arc[v + 1]):
                 p = price[piece[e]]
                 if p <= 0:
                     continue
                 u = v - length[e]
+                behind[u - base] = min(behind[u - base], rest + p + swallowed - swallow[u] + cut)
                 first = rank[u - base]
                 if first == last:
                     continue
