@@ -26,12 +26,13 @@ from koktok.text.sources import Source, read
 LOOK = 48 << 20
 
 COUNTING, PER_WORD = 500e6, 170.0
-TRAINING, PER_TRAINED = 235e6, 1630.0
+TRAINING, PER_TRAINED, PER_TRAINED_IN_RUNS = 235e6, 1630.0, 6000.0
 """Bytes while words are counted, by distinct words, and while they are trained on, by those that come often enough; the
-larger sum is the peak. Fitted to 17, 20 and 66 MB of text, within 10 %."""
+larger sum is the peak. Fitted to 17, 20 and 66 MB of text, within 10 %; in runs, for pieces across spaces, to 20 MB, 61 MB and 1 GB."""
 
-ANALYSED = 10_000
-"""Distinct words that one process of Kiwi 0.24 reads in a second."""
+ANALYSED, MORE_IN_RUNS = 13_000, 1.7
+"""Distinct words that one process of Kiwi 0.24 reads in a second; and how many times more words are in the runs that are trained on (1.5 at
+20 MB, 2.0 at 61 MB, 1.7 at 1 GB)."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,14 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
     if not recipe.train.min_count:
         trained = enough(trained)
     distinct = int(len(raw) * growth)
-    analysed = trained if recipe.segment.segmenter != "whitespace" else 0
+    in_runs = recipe.train.superwords > 0
+    analysed = min(distinct, trained * (MORE_IN_RUNS if in_runs else 1.0)) * (recipe.segment.segmenter != "whitespace")
     processes = (threads or os.cpu_count() or 1) if analysed else 0
     return Estimate(
         int(raw.total * times),
         distinct,
         trained,
-        max(COUNTING + PER_WORD * distinct, TRAINING + PER_TRAINED * trained),
+        max(COUNTING + PER_WORD * distinct, TRAINING + (PER_TRAINED_IN_RUNS if in_runs else PER_TRAINED) * trained),
         processes,
         analysed / (ANALYSED * max(1, processes)),
         1 / times,

@@ -52,6 +52,19 @@ def test_where_there_are_too_many_a_sample_is_expected(mini: list[str], monkeypa
     assert estimate([source], every).trained == len(train([source], every).segmented) > found.trained
 
 
+def test_runs_take_memory_and_have_words_of_their_own(mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source.of(*sorted(MINI.glob("*.txt")), name="mini")
+    for constant in ("COUNTING", "TRAINING"):  # or they would be nearly all of so little text
+        monkeypatch.setattr(estimates, constant, 0.0)
+    recipe = Recipe().changed(segmenter="kiwi", vocab_size=2300, superwords=0.0)
+    for whole, more in ((500, estimates.MORE_IN_RUNS), (sample.WHOLE, 1.0)):  # all are asked where no sample is drawn
+        monkeypatch.setattr(sample, "WHOLE", whole)
+        within, across = estimate([source], recipe), estimate([source], recipe.changed(superwords=0.3))
+        assert across.trained == within.trained
+        assert across.memory > 3 * within.memory
+        assert across.seconds == pytest.approx(more * within.seconds, rel=0.03)
+
+
 def test_the_comparison_is_trained_on_what_the_trainer_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
