@@ -48,9 +48,11 @@ def data_of(given: str, mirror: str | None = None) -> Path:
     }.items():
         (folder / place).mkdir(parents=True, exist_ok=True)
         for file in files:
-            link = folder / place / file.name
+            link, there = folder / place / file.name, file.resolve()
+            if link.is_symlink() and link.readlink() == there:
+                continue  # another evaluation may be reading it
             link.unlink(missing_ok=True)
-            link.symlink_to(file.resolve())
+            link.symlink_to(there)
     return folder
 
 
