@@ -59,7 +59,7 @@ def model_card(
     """The model card: Markdown with the front matter of model hubs."""
     recipe, signature, vocab = tokenizer.recipe, tokenizer.signature, tokenizer.vocab
     reason = unsupported_reason("hf", vocab)
-    limits = [] if reason else _limits(tokenizer)
+    limits = [] if reason else limits_of(tokenizer)
     spm = any("SentencePiece" in row.name for row in figures)
     return _filled(
         "card",
@@ -116,7 +116,8 @@ def model_card(
     )
 
 
-def _limits(tokenizer: TrainedTokenizer) -> list[str]:
+def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
+    """What the card says that libraries do otherwise with this tokenizer."""
     recipe, vocab = tokenizer.recipe, tokenizer.vocab
     limits = limitations(
         vocab.kind,

@@ -14,6 +14,7 @@ from conftest import koktok
 from koktok import load, verify
 from koktok.corpora.fetch import find as find_corpus
 from koktok.errors import ArtifactError, UsageError
+from koktok.formats.card import limits_of
 from koktok.formats.folder import CARD, MARK
 from koktok.formats.vocabularies import folder_of, packed, ready_vocabularies
 from koktok.metrics.coverage import coverage
@@ -33,7 +34,7 @@ def test_there_is_one_for_every_purpose() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_vocabulary_is_what_its_recipe_says(name: str) -> None:
-    """If this fails because a default has changed: python -m eval.ready build."""
+    """If this fails because a default or a sentence of the card has changed: python -m eval.ready build."""
     ready = READY[name]
     tokenizer, recipe = TrainedTokenizer(ready.trained, ready.vocab), ready.trained
     assert (ready.vocab.digest(), ready.vocab.size) == (ready.digest, ready.recipe.train.vocab_size)
@@ -46,6 +47,7 @@ def test_a_vocabulary_is_what_its_recipe_says(name: str) -> None:
             assert source.licence
             assert f"| {source.stem} | {source.place} | {source.licence} |" in ready.card
     assert "of the 2,350 common syllables" in ready.card
+    assert all(f"* {line}\n" in ready.card for line in limits_of(tokenizer))
     figures = coverage(tokenizer)
     assert figures.syllables > (0.99 if name != "ko-32k-bytes" else 0.5)
     assert figures.characters > 0.95  # a page of that text is in hanja
