@@ -117,7 +117,7 @@ def model_card(
 
 
 def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
-    """What the card says that libraries do otherwise with this tokenizer."""
+    """The limitations in the model card: what other libraries do differently with this tokenizer."""
     recipe, vocab = tokenizer.recipe, tokenizer.vocab
     limits = limitations(
         vocab.kind,

@@ -67,13 +67,15 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
         trained = enough(trained)
     distinct = int(len(raw) * growth)
     in_runs = recipe.train.superwords > 0
-    analysed = min(distinct, trained * (MORE_IN_RUNS if in_runs else 1.0)) * (recipe.segment.segmenter != "whitespace")
+    asked = min(distinct, trained * MORE_IN_RUNS) if in_runs else trained
+    analysed = asked if recipe.segment.segmenter != "whitespace" else 0
     processes = (threads or os.cpu_count() or 1) if analysed else 0
+    per_trained = PER_TRAINED_IN_RUNS if in_runs else PER_TRAINED
     return Estimate(
         int(raw.total * times),
         distinct,
         trained,
-        max(COUNTING + PER_WORD * distinct, TRAINING + (PER_TRAINED_IN_RUNS if in_runs else PER_TRAINED) * trained),
+        max(COUNTING + PER_WORD * distinct, TRAINING + per_trained * trained),
         processes,
         analysed / (ANALYSED * max(1, processes)),
         1 / times,

@@ -16,8 +16,8 @@ from koktok.segment.segmented import SegmentedCounts
 from koktok.training.superwords import segment_runs
 
 RUNS = 4_000_000
-"""Of more distinct runs (some 500 MB of text) only a sample is prepared, as large as that of so many. Of 1 GB this takes 276 in
-place of 394 s and 5.7 in place of 7.5 GiB, for the same tokens and F1; 1,000,000 take .3 % more tokens."""
+"""Above this number of distinct runs (480 MB of text) a sample is drawn before they are prepared, as large as for this number. 1 GB takes
+276 s and 5.7 GiB (394 and 7.5 without), with the same tokens and F1; a limit of 1,000,000 gives .3 % more tokens."""
 
 MEASURED = 100_000
 """Maximum number of distinct held-out texts that are analysed for the figures; ten seconds of Kiwi."""

@@ -419,7 +419,8 @@ def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, pric
             v = u
         rank[0] = n
         # Every path covers each character with one arc, so the paths that avoid an arc of the best one are those that cover
-        # its first character with another one. They are met on the way back, where the cost behind their ends is known.
+        # its first character with another one. The pass is that of `_backward`, which meets every arc when the cost behind
+        # its end is known; a pass of their own took an eighth more time.
         behind[: end - base] = np.inf
         behind[end - 1 - base] = 0.0
         for v in range(end - 1, base, -1):
