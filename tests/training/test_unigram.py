@@ -112,6 +112,23 @@ def test_charge_and_offer_equal_enumeration(counts, random):
 
 
 @settings(max_examples=40, deadline=None)
+@given(segmented(), st.randoms(use_true_random=False))
+def test_a_lattice_loses_the_arcs_of_dropped_pieces_alone(counts, random):
+    """In one step or in two, each node with its arcs in their order."""
+    found, _, _ = prepared(counts)
+    more = np.array([len(p) == 1 or random.random() < 0.7 for p in found.pieces])
+    fewer = more & np.array([len(p) == 1 or random.random() < 0.7 for p in found.pieces])
+    with ThreadPoolExecutor(2) as pool:
+        for lattice in (found.lattice.only(fewer, pool), found.lattice.only(more, pool).only(fewer, pool)):
+            assert lattice.arc[0] == 0
+            for v in range(len(lattice.arc) - 1):
+                here, whole = (slice(*one.arc[v : v + 2]) for one in (lattice, found.lattice))
+                kept = fewer[found.lattice.piece[whole]]
+                assert lattice.piece[here].tolist() == found.lattice.piece[whole][kept].tolist()
+                assert lattice.length[here].tolist() == found.lattice.length[whole][kept].tolist()
+
+
+@settings(max_examples=40, deadline=None)
 @given(segmented(), st.integers(0, 99))
 def test_score_gradient_equals_enumeration(counts, seed):
     found, _, price = prepared(counts)
