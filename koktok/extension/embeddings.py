@@ -25,6 +25,7 @@ from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_exten
 from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
+from koktok.foreign.added_tokens import IDS_OF_TOKENS
 from koktok.progress import OnProgress
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ _INPUT: Final = (
     "shared.weight",
 )
 _OUTPUT: Final = ("lm_head.weight", "embed_out.weight", "lm_head.bias", "embed_out.bias")
-_OF_TOKENS: Final = ("_token_id", "_token_ids", "_token_index", "suppress_tokens", "bad_words_ids")
 _REPLACED: Final = {
     *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"),
     *("added_tokens.json", "vocab.json", "merges.txt", "model.safetensors.index.json"),
@@ -296,7 +296,7 @@ def _with_size(config: dict[str, Any], rows: int) -> dict[str, Any]:
 def _moved(node: Any, table: NDArray[np.int64], *, ids: bool = False) -> Any:
     """A configuration with new ids in the values of ..._token_id, ..._token_index, suppress_tokens and so on."""
     if isinstance(node, dict):
-        return {name: _moved(value, table, ids=name.endswith(_OF_TOKENS)) for name, value in node.items()}
+        return {name: _moved(value, table, ids=name.endswith(IDS_OF_TOKENS)) for name, value in node.items()}
     if isinstance(node, list):
         return [_moved(value, table, ids=ids) for value in node]
     moves = ids and isinstance(node, int) and not isinstance(node, bool) and 0 <= node < len(table)

@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt
 from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
-from koktok.extension.extension_files import BaseRecord, Record, base_record
+from koktok.extension.extension_files import BaseRecord, Record, base_record, config_of
 from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, checked, write_folder
 from koktok.files.sentencepiece_model import ModelProto
@@ -216,11 +216,7 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
         name: data for name, data in base.files.items() if name in ("special_tokens_map.json", "chat_template.jinja")
     }
     files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
-    config = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
-    config["tokenizer_class"] = "PreTrainedTokenizerFast"
-    if isinstance(rows := config.get("added_tokens_decoder"), dict):
-        config["added_tokens_decoder"] = {str(int(table[int(i)])): row for i, row in rows.items()}
-    files["tokenizer_config.json"] = (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
+    files["tokenizer_config.json"] = config_of(base, table=table)
     if "tokenizer.model" in base.files:
         files["tokenizer.model"] = _model(base, table)
     if base.ranks is not None:

@@ -14,13 +14,14 @@ from typing import Any, Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_whole
+from koktok.foreign.added_tokens import SAVED
 from koktok.foreign.analysers import ANALYSERS, open_segmenter
 from koktok.foreign.cuts import open_cuts
 from koktok.foreign.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.foreign.packages import open_package
 from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
-from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
+from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder
 from koktok.formats.vocabularies import folder_of
 from koktok.tokenizer import TrainedTokenizer
 
@@ -186,8 +187,10 @@ def _open(source: Detected, spec: str, option: str = "", **options: Any) -> Libr
 
 
 def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
-    """The tokenizer of a folder that koktok wrote, trained or imported."""
+    """The tokenizer of a folder that koktok trained or imported, or of any other folder."""
     folder = folder_of(path_of(path))
+    if not is_koktoks(folder) and any(any(folder.glob(name)) for name in FOREIGN):
+        return load(folder)
 
     def read() -> TrainedTokenizer | LibraryTokenizer:
         return _load_imported(folder) if is_imported(folder) else TrainedTokenizer(*read_folder(folder))
@@ -216,20 +219,20 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
             f"the files of `{folder}` were changed: their digest differs from that in {MARK}", hint=again
         )
     opened: LibraryTokenizer
+    beside = {name: data for name, data in contents.items() if name in SAVED}
     if library == "tokenizers":
         from koktok.foreign.huggingface_adapter import HuggingFace
 
-        beside = {name: data for name, data in contents.items() if name != "tokenizer.json"}
         opened = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
     elif library == "sentencepiece":
         from koktok.foreign.sentencepiece_adapter import SentencePiece
 
-        opened = SentencePiece(contents["tokenizer.model"], spec=str(folder))
+        opened = SentencePiece(contents["tokenizer.model"], beside, spec=str(folder))
     elif library == "tiktoken":
         from koktok.foreign.tiktoken_adapter import Tiktoken
         from koktok.formats.tiktoken import load as load_ranks
 
-        opened = Tiktoken(load_ranks(folder), spec=str(folder))
+        opened = Tiktoken(load_ranks(folder), beside, spec=str(folder))
     else:
         raise ArtifactError(
             f"`{folder}` requires the library {library!r}, which this koktok does not support", hint=again

@@ -146,21 +146,36 @@ def test_llama_3_with_ignore_merges_and_filled_reserved_ids(tmp_path: Path) -> N
         write.extended(base, learnt(base, 101)[0], 101, fill="reserved")
 
 
-def test_qwen_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
-    beside = {
-        "added_tokens_decoder": {"421": {"content": "<|im_start|>", "special": True}, "424": {"content": "<tool>"}}
-    }
-    base = open_base(saved(byte_level("qwen2"), tmp_path, tokenizer_config=beside))
+def test_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
+    decoder = {"421": {"content": "<|im_start|>", "special": True}, "422": {"content": "<tool>"}}
+    base = open_base(saved(byte_level("qwen2"), tmp_path, tokenizer_config={"added_tokens_decoder": decoder}))
     extension, new, files = made_of(base, 30)
-    assert (base.size, extension.ids[0], extension.holes) == (425, 425, 2)
+    assert (base.size, extension.ids[0], extension.holes) == (423, 423, 0)
     assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
-    assert new.runner.token_to_id("<tool>") == 424
     transformers = pytest.importorskip("transformers")
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     loaded = transformers.AutoTokenizer.from_pretrained(tmp_path)
     assert [loaded(line)["input_ids"] for line in LINES[:50]] == new.encode(LINES[:50])
-    assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 424]
+    assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 422]
+
+
+def test_a_token_that_has_no_place_is_refused_by_name(tmp_path: Path) -> None:
+    beside = {"added_tokens_decoder": {"424": {"content": "<tool>"}}}
+    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 424; AutoTokenizer would give 421"):
+        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
+    beside = {"added_tokens_decoder": {"97": {"content": "<tool>"}}}
+    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 97, which is that of '.'; AutoTokenizer"):
+        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
+    made = byte_level(specials=("<|reserved_special_token_0|>", "<|reserved_special_token_1|>"))
+    beside = {"pad_token": "<|reserved_special_token_0|>", "tokenizer_class": "PreTrainedTokenizerFast"}
+    base = open_base(saved(made, tmp_path, tokenizer_config=beside, config={"eos_token_id": [5, 421]}))
+    assert base.free == []
+    slots = tmp_path / "slots.txt"
+    for slot, why in ((420, "pad_token"), (421, "eos_token_id")):
+        slots.write_text(f"{slot}\n")
+        with pytest.raises(UsageError, match=why):
+            write.extended(base, learnt(base, 1)[0], 1, fill=str(slots))
 
 
 def _broken(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -> Base:
