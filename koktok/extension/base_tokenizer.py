@@ -201,7 +201,7 @@ class Base:
         """The ids that have a role, with it, or that config.json names, with the key that does."""
         token_ids = {token: i for i, token in enumerate(self.tokens)}
         roles = {token_ids[token]: role for role, token in self.folder.roles.items() if token in token_ids}
-        return {**self.folder.of_model, **roles}
+        return {**{i: key for key, i in self.folder.of_model}, **roles}
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line, by the library `tokenizers`, without special tokens."""

@@ -84,6 +84,11 @@ class UndoRecord(BaseModel, extra="allow"):
     vocab: dict[str, int] = {}
     pinned: list[str] = []
 
+    @property
+    def tokens(self) -> set[str]:
+        """The replaced tokens."""
+        return {*self.vocab, *(str(row["content"]) for row in self.added_tokens)}
+
 
 class ExtensionRecord(Record):
     """extension.json."""
@@ -219,7 +224,9 @@ def extended(
     """The first `size` pieces with their ids."""
     pieces = learnt.pieces[:size]
     if fill is None:
-        return Extension(base, pieces, tuple(range(base.size, base.size + len(pieces))), log=log or {})
+        ids = tuple(range(base.size, base.size + len(pieces)))
+        _check_free(base, ids, f"add the token to {base.name}/tokenizer_config.json")
+        return Extension(base, pieces, ids, log=log or {})
     slots = slots_of(base, fill)
     if len(slots) < len(pieces):
         raise UsageError(
@@ -227,17 +234,21 @@ def extended(
             hint=f"--add {len(slots)}, or no --fill to append",
         )
     ids = tuple(slots[: len(pieces)])
-    if owned := [i for i in ids if i in base.owned]:
-        raise UsageError(
-            f"the id {owned[0]} of {base.tokens[owned[0]]!r} is the {base.owned[owned[0]]} of `{base.name}`",
-            hint="a list of ids without it",
-        )
+    _check_free(base, ids, "--fill FILE without it")
     if base.ranks is not None and ids[0] < max(base.ranks.ranks.values()):
         raise ArtifactError(
             "reserved ids below old ranks: in tiktoken an id is a rank, so these pieces would be merged before old ones",
             hint="no --fill, to append",
         )
     return Extension(base, pieces, ids, {i: base.tokens[i] for i in ids}, log or {})
+
+
+def _check_free(base: Base, ids: Collection[int], hint: str) -> None:
+    """Refuse ids for new pieces that a role or the model's configuration has."""
+    if (owned := min(base.owned.keys() & ids, default=-1)) >= 0:
+        raise UsageError(
+            f"the id {owned} is the {base.owned[owned]} of `{base.name}`, so no new piece can have it", hint=hint
+        )
 
 
 def merges_of(extension: Extension) -> list[list[str]]:

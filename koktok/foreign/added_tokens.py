@@ -85,8 +85,8 @@ class FolderTokens:
     class_name: str = ""
     """The class of transformers, if its code may move ids or add tokens that no file has."""
 
-    of_model: Mapping[int, str] = field(default_factory=dict)
-    """Ids that config.json and generation_config.json name, with the key that does."""
+    of_model: tuple[tuple[str, int], ...] = ()
+    """Ids that config.json and generation_config.json name, each with its key."""
 
     def place(
         self, vocab: Mapping[str, int], added: Sequence[Mapping[str, Any]] = (), *, gaps: bool = False
@@ -223,7 +223,7 @@ def folder_tokens(files: Mapping[str, bytes], where: str, definition: Mapping[st
         tuple(_content(token, what) for token in named),
         tuple(_content(token, what) for token in further),
         "" if kind in (known if definition is not None else CLASSES) else class_name,
-        {i: key for model in models for key, i in ids_of_model(model)},
+        tuple(pair for model in models for pair in ids_of_model(model)),
     )
 
 

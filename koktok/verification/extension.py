@@ -6,10 +6,11 @@ The base is restored from the folder: without the new pieces of extension.json i
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from koktok.errors import ArtifactError, KoktokError
 from koktok.extension import laws
@@ -18,11 +19,18 @@ from koktok.extension.extension_files import ExtensionRecord, digest_of, read_ex
 from koktok.extension.prune import moved, read_pruned
 from koktok.files.sentencepiece_model import UNUSED, ModelProto
 from koktok.formats.tiktoken import SPEC, Ranks, load
+from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
 from koktok.tokenizer.agree import Ids, agree
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe
+from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import tricky_lines
+from koktok.verification.roles import ROLES_CHECK, ids_by_role, ids_in_transformers, roles, same_roles
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 RANDOM: Final = 10_000
 """Number of random strings that are checked besides the text, and for a byte-level base of random byte strings."""
@@ -54,11 +62,13 @@ def verify_extension(
             f"base: {export}", CheckResult(f"base: {export}", said="it is the base that was extended")
         )
         try:
-            result.record(
-                digest_of(open_base(str(export)).definition) == record.base.sha256, "{} is another", str(export)
-            )
+            given = open_base(str(export))
         except KoktokError as error:
             result.record(False, "{}", error.message)
+            continue
+        result.record(digest_of(given.definition) == record.base.sha256, "{} is another", str(export))
+        for check in same_special_tokens(given, new):
+            results[check.check] = check
     texts = list(dict.fromkeys(lines))
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
@@ -76,7 +86,12 @@ def verify_extension(
             on_progress("verify", done, total)
     if base.kind == "bytes":
         _record(results, laws.on_bytes(base, new, _random_bytes(strings)))
-    every = [*results.values(), probe(folder, new.encode), *(result for _, result, _, _ in libraries)]
+    every = [
+        *results.values(),
+        roles(folder, new.tokens),
+        probe(folder, new.encode),
+        *(result for _, result, _, _ in libraries),
+    ]
     findings = [_allow_longer(result, base) for result in every]
     shown = f"{record.base.name} (sha256 {record.base.sha256[:16]}) with {len(record.pieces):,} new pieces"
     return Verification(
@@ -109,10 +124,29 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
             same.add(agree(new.encode, moved(base, table), texts))
-        findings += [whole, same]
-    findings.append(probe(folder, new.encode))
+        findings += [whole, same, *same_special_tokens(base, new, table)]
+    findings += [roles(folder, new.tokens), probe(folder, new.encode)]
     shown = f"{record.base.name} without {len(record.removed):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
+
+
+def same_special_tokens(base: Base, new: Base, table: NDArray[np.int64] | None = None) -> Iterator[CheckResult]:
+    """Check: ids by role are those of the base, in the files and in `AutoTokenizer`, where it opens both."""
+
+    def moved_ids(ids: Mapping[str, int]) -> dict[str, int]:
+        return {role: int(table[i]) if table is not None and i >= 0 else i for role, i in ids.items()}
+
+    yield same_roles(base.name, moved_ids(ids_by_role(base.folder, base.tokens)), ids_by_role(new.folder, new.tokens))
+    folders = [folder_of(Path(one.name)) for one in (base, new)]
+    if find_spec("transformers") is None or not all((place / "tokenizer_config.json").is_file() for place in folders):
+        return
+    result = CheckResult(f"{ROLES_CHECK}: {base.name} in transformers", said="the same ids")
+    try:
+        before, after = (ids_in_transformers(auto_tokenizer(place)) for place in folders)
+    except Exception as error:  # errors of many libraries
+        yield result.skip(f"AutoTokenizer does not open it: {error}".splitlines()[0])
+    else:
+        yield same_roles(f"{base.name} in transformers", moved_ids(before), after)
 
 
 def _record(results: dict[str, CheckResult], claims: Iterable[laws.Claim]) -> None:
