@@ -258,6 +258,8 @@ class TestTransformers:
             return
         talk = [{"role": "user", "content": "안녕"}, {"role": "assistant", "content": "반가워"}]
         text = auto.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
+        spaced = [{**turn, "content": f"\n {turn['content']}\n"} for turn in talk]
+        assert auto.apply_chat_template(spaced, tokenize=False, add_generation_prompt=True) == text
         wanted = {
             "chatml": "<|im_start|>user\n안녕<|im_end|>\n<|im_start|>assistant\n반가워<|im_end|>\n<|im_start|>assistant\n",
             "llama-3": "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\n안녕<|eot_id|><|start_header_id|>"

@@ -180,10 +180,15 @@ class Base:
         i = self.model.get("unk_id", self.ids.get(str(self.model.get("unk_token"))))
         return -1 if i is None else int(i)
 
+    @property
+    def lossless(self) -> bool:
+        """Whether every character has tokens: bytes, if no piece."""
+        return self.kind == "bytes" or bool(self.model.get("byte_fallback"))
+
     @cached_property
     def with_byte_fallback(self) -> Base:
         """The base with byte fallback, so that no character of a text is lost."""
-        if self.kind != "unigram" or self.model.get("byte_fallback"):
+        if self.lossless:
             return self
         lowest = min(row[1] for row in self.model["vocab"])
         rows = [*self.model["vocab"], *([piece, lowest] for piece in BYTE_PIECES if piece not in self.ids)]
@@ -248,9 +253,12 @@ def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
         )
     definition = hf_definition(tokenizer)
     files = {name: data.encode() if isinstance(data, str) else data for name, data in tokenizer.files().items()}
-    files.setdefault("tokenizer_config.json", hf_config(tokenizer).encode())
+    folder = tokenizer.folder
+    if "tokenizer_config.json" not in files:  # nothing says roles but the spelling of the tokens
+        files["tokenizer_config.json"] = hf_config(tokenizer).encode()
+        folder = replace(folder, roles=tokenizer.roles)
     kind, loaded = _kind(reference, definition), getattr(tokenizer, "strict", None)
-    return Base(reference, kind, definition, files, getattr(tokenizer, "ranks", None), loaded, tokenizer.folder)
+    return Base(reference, kind, definition, files, getattr(tokenizer, "ranks", None), loaded, folder)
 
 
 def base_of(name: str, files: Mapping[str, bytes], definition: dict[str, Any] | None = None) -> Base:
@@ -321,7 +329,5 @@ def _check(base: Base) -> None:
             f"the pattern of `{base.name}` cuts between any two syllables, so no piece can hold two",
             hint="no extension can change the pattern; use another base",
         )
-    if base.kind == "unigram" and not base.model.get("byte_fallback"):
-        base.notes.append(
-            "the base has no byte fallback: characters that neither it nor the extension has stay unknown"
-        )
+    if not base.lossless:
+        base.notes.append("the base has no byte fallback: a character without a piece is unknown, and lost in decoding")

@@ -182,8 +182,8 @@ def files_beside(vocabulary: Path) -> dict[str, bytes]:
 
 def folder_tokens(files: Mapping[str, bytes], where: str, definition: Mapping[str, Any] | None = None) -> FolderTokens:
     """What the files beside a vocabulary, or beside a tokenizer.json, say about its tokens."""
-    config = _object(files, "tokenizer_config.json", where)
-    models = [_object(files, name, where) for name in OF_MODEL]
+    config = json_of(files, "tokenizer_config.json", where)
+    models = [json_of(files, name, where) for name in OF_MODEL]
     decoder = config.get("added_tokens_decoder")
     mapping: dict[str, Any] = {}
     listed: list[dict[str, Any]] = []
@@ -193,8 +193,8 @@ def folder_tokens(files: Mapping[str, bytes], where: str, definition: Mapping[st
             flags = row if isinstance(row, dict) else {}
             listed.append(_row(_id(i, token, where), token, special=bool(flags.get("special")), flags=flags))
     else:
-        mapping = _object(files, "special_tokens_map.json", where)
-        for token, i in _object(files, "added_tokens.json", where).items():
+        mapping = json_of(files, "special_tokens_map.json", where)
+        for token, i in json_of(files, "added_tokens.json", where).items():
             listed.append(_row(_id(i, token, where), token, special=False))
     stated = {**config, **mapping}
     class_name = _class(config, *models)
@@ -250,8 +250,8 @@ def ids_of_model(node: Any, key: str = "", *, ids: bool = False) -> Iterator[tup
         yield key, node
 
 
-def _object(files: Mapping[str, bytes], name: str, where: str) -> dict[str, Any]:
-    """The content of a JSON file, empty without one."""
+def json_of(files: Mapping[str, bytes], name: str, where: str) -> dict[str, Any]:
+    """The content of a JSON file of a folder, empty without one."""
     try:
         content = parsed(files.get(name, b"{}").decode("utf-8"), f"{where}: {name}")
     except UnicodeDecodeError as error:

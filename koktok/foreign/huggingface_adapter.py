@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import ArtifactError
-from koktok.foreign.added_tokens import SAVED, files_beside, folder_tokens
+from koktok.foreign.added_tokens import SAVED, files_beside, folder_tokens, json_of
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
 from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed, utf8
@@ -228,10 +228,12 @@ def open_gpt2(spec: str, path: Path) -> HuggingFace:
 
 def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> HuggingFace:
     """A vocab.txt of BERT."""
-    text = wordpiece_json(path, lowercase=lowercase)
+    beside = files_beside(path)
+    config, roles = json_of(beside, "tokenizer_config.json", spec), folder_tokens(beside, spec).roles
+    text = wordpiece_json(path, config, roles, lowercase=lowercase)
     name = path.resolve().parent.name if path.stem == "vocab" else path.stem
     notes = ["WordPiece: spaces are lost, and a word with an unknown character is one unknown token"]
-    opened = HuggingFace(text, files_beside(path), spec=spec, name=name, notes=notes)
+    opened = HuggingFace(text, beside, spec=spec, name=name, notes=notes)
     if reads_jamo(opened.tokens):
         opened.notes = ("input NFKD (conjoining jamo)", *opened.notes)
     return opened

@@ -124,10 +124,21 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
             same.add(agree(new.encode, moved(base, table), texts))
-        findings += [whole, same, *same_special_tokens(base, new, table)]
+        findings += [whole, same, _unknown(base, new, texts), *same_special_tokens(base, new, table)]
     findings += [roles(folder, new.tokens), probe(folder, new.encode)]
     shown = f"{record.base.name} without {len(record.removed):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
+
+
+def _unknown(base: Base, new: Base, texts: Sequence[str]) -> CheckResult:
+    """Check: no text has more unknown tokens than in the base."""
+    result = CheckResult("unknown tokens", said="no more than in the base")
+    if base.lossless or not texts:
+        return result.skip("the base has byte fallback, so nothing is unknown" if base.lossless else "there is no text")
+    for text, before, after in zip(texts, base.encode(texts), new.encode(texts), strict=True):
+        counts = before.count(base.unknown), after.count(new.unknown)
+        result.record(counts[1] <= counts[0], "{}: {} became {}", text, *counts)
+    return result
 
 
 def same_special_tokens(base: Base, new: Base, table: NDArray[np.int64] | None = None) -> Iterator[CheckResult]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -177,3 +178,50 @@ def test_any_saying_beside_a_tokenizer_json(data: st.DataObject, tmp_path_factor
             ours(folder)
     else:
         assert ours(folder) == asked(folder)
+
+
+@pytest.mark.parametrize("saying", SAYINGS, ids=str)
+def test_a_vocab_txt_has_the_tokens_of_auto_tokenizer(saying: Saying, tmp_path: Path) -> None:
+    pieces = ["[UNK]", "[CLS]", "[SEP]", "a", "학교", "##에", "[MASK]"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    folder = said(tmp_path, saying, len(pieces), "BertTokenizer")
+    if "unk_token" in saying.get("tokenizer_config", {}):
+        with pytest.raises(ArtifactError, match="expected the piece <unk>"):
+            load(folder)
+        return
+    tokenizer, before = load(folder), asked(folder)
+    assert dict(tokenizer.vocab.token_ids) == before["tokens"]
+    assert {role: tokenizer.roles[role] for role in before["roles"]} == before["roles"]
+
+
+ASK = """
+import json, sys
+from transformers import AutoTokenizer
+answers = []
+for folder in json.load(open(sys.argv[1])):
+    auto = AutoTokenizer.from_pretrained(folder)
+    roles = {role: token for role, token in auto.special_tokens_map.items() if isinstance(token, str)}
+    answers.append({"size": len(auto), "tokens": auto.get_vocab(), "roles": roles})
+print(json.dumps(answers))
+"""
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_law_in_transformers_4(form: str, python4: Path, tmp_path: Path) -> None:
+    pairs: list[tuple[Path, Path]] = []
+    for k, saying in enumerate(SAYINGS):
+        size, kind = written(form, tmp_path / f"base{k}")
+        folder = said(tmp_path / f"base{k}", saying, size, kind)
+        pairs.append((folder, extended(open_base(str(folder)), tmp_path / f"new{k}")))
+    (tmp_path / "folders.json").write_text(json.dumps([str(folder) for pair in pairs for folder in pair]))
+    done = subprocess.run(
+        [python4, "-c", ASK, tmp_path / "folders.json"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    answers = [
+        {**answer, "roles": {r: t for r, t in answer["roles"].items() if r in ROLES}}
+        for answer in json.loads(done.stdout)
+    ]
+    for (folder, _), before, after in zip(pairs, answers[::2], answers[1::2], strict=True):
+        assert ours(folder) == before, folder
+        check(before, after)

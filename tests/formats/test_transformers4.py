@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,22 +48,6 @@ print(json.dumps({
     "same": (out / "tokenizer.json").read_bytes() == pathlib.Path(sys.argv[1], "tokenizer.json").read_bytes(),
 }))
 """
-
-
-@pytest.fixture(scope="session")
-def python4(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with transformers 4.57.6."""
-    home = tmp_path_factory.getbasetemp() / "transformers4"
-    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    venv.create(home, with_pip=True)
-    made = subprocess.run(
-        [python, "-m", "pip", "install", "-q", "transformers==4.57.6", "jinja2"],
-        capture_output=True,
-        text=True,
-    )
-    if made.returncode:
-        pytest.skip(f"pip could not install transformers 4.57.6: {made.stderr.strip()[-200:]}")
-    return python
 
 
 def ask(python: Path, folder: Path, lines: list[str], tmp: Path) -> dict[str, Any]:
