@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import lzma
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -90,3 +91,15 @@ def test_there_is_a_folder_of_every_kind_and_every_format() -> None:
     assert kinds == set(get_args(ModelKind))
     assert {folder.name.split("-")[0] for folder in FOLDERS} == {f"v{k}" for k in range(1, FORMAT + 1)}
     assert sum(file.stat().st_size for folder in FOLDERS for file in folder.iterdir()) < 500_000
+
+
+def test_the_unknown_id_that_hugging_face_requires_is_never_given(
+    trained: Callable[..., Path], mini: list[str]
+) -> None:
+    folder = trained()
+    model = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    library = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    library.encode_special_tokens = True
+    assert library.decode([model["unk_id"]]) == "\ufffd"
+    texts = [*mini, "\0\x7f 뷁😀", "<unk>", "<0xFF>", *map(chr, range(0x1F300, 0x1F340))]
+    assert not any(model["unk_id"] in row.ids for row in library.encode_batch(texts, add_special_tokens=False))

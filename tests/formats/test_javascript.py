@@ -75,6 +75,15 @@ def test_the_same_ids_in_javascript(
         assert [text for _, text in rows] == [tokenizer.normalize(line) for line in lines]
 
 
+@pytest.mark.parametrize("library", ["tokenizers", "transformers"])
+def test_what_is_unknown_in_javascript_is_a_replacement_character(
+    library: str, home: Path, trained: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A Unigram has no byte fallback there, and an unknown character must not become the NUL of the byte 0."""
+    rows = javascript.rows_of(home, library, trained(), ["가 😀 나", "뷁\U000e0041"], tmp_path)
+    assert [text for _, text in rows] == ["가 \ufffd 나", "\ufffd"]
+
+
 @pytest.mark.parametrize("digits", ["single", "free"])
 @pytest.mark.parametrize("split", ["eojeol", "scripts"])
 def test_js_tiktoken_reads_the_exported_pattern(
