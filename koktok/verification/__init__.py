@@ -185,7 +185,7 @@ class _Checks:
                 yield pieces_of_gguf(tokenizer, name, file)
         for other in self._others:
             yield from other.results()
-        yield roles(folder, tokenizer.vocab.tokens)
+        yield from roles(folder, tokenizer.vocab.tokens)
         yield specials(tokenizer)
         for check in self._formats:
             yield specials_of_format(tokenizer, check.name, check.reader)

@@ -57,7 +57,7 @@ def verify_others(
     except KoktokError as error:
         return Verification(str(folder), findings=(loads(error.message),))
     assert isinstance(tokenizer, LibraryTokenizer)
-    findings = [loads(), roles(folder, tokenizer.vocab.tokens)]
+    findings = [loads(), *roles(folder, tokenizer.vocab.tokens)]
     subject = ", ".join(f"{name} {number}" for name, number in tokenizer.libraries.items())
     subject = f"{_DEFINITION} in {subject}" if file.is_file() else f"{tokenizer!r} in {subject}"
     opens = CheckResult("transformers", said="AutoTokenizer opens the folder without code from it")
@@ -78,7 +78,9 @@ def verify_others(
     every = list(dict.fromkeys((*chosen, *LINES, *tricky_lines(), *around_specials(tokenizer.specials))))
     findings += [
         opens,
-        same_roles("transformers", ids_by_role(tokenizer.folder, tokenizer.vocab.tokens), ids_in_transformers(library)),
+        *same_roles(
+            "transformers", ids_by_role(tokenizer.folder, tokenizer.vocab.tokens), ids_in_transformers(library)
+        ),
         _compared(tokenizer, library, every, added=False, on_progress=on_progress),
     ]
     if isinstance(tokenizer, HuggingFace):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,11 @@ from koktok.verification.finding import CheckResult
 ROLES_CHECK = "special tokens by role"
 
 
-def roles(folder: Path, tokens: Sequence[str]) -> CheckResult:
-    """Check: each has an id inside the matrices, and config.json names the same; `tokens` are those of the tokenizer by id."""
+def roles(folder: Path, tokens: Sequence[str]) -> Iterator[CheckResult]:
+    """Check: each has an id inside the matrices, and config.json names the same; `tokens` are those of the tokenizer by id.
+
+    A folder without roles and without a model has nothing to check.
+    """
     result = CheckResult(ROLES_CHECK, said="each has a row of the matrices, and the id that config.json names")
     place = folder / "tokenizer.json"
     try:
@@ -23,7 +26,8 @@ def roles(folder: Path, tokens: Sequence[str]) -> CheckResult:
         rows = rows_of(folder)
     except ArtifactError as error:
         result.record(False, error.message.replace("{", "{{").replace("}", "}}"))
-        return result
+        yield result
+        return
     ids = {token: i for i, token in enumerate(tokens) if token}
     for role, token in said.roles.items():
         result.record(token in ids, "{} {} has no id in this tokenizer", role, token)
@@ -42,7 +46,8 @@ def roles(folder: Path, tokens: Sequence[str]) -> CheckResult:
             f"pad_token is eos_token ({said.roles['eos_token']}): a collator that leaves padding out of the loss leaves out the "
             "end of each text, too"
         )
-    return result if result.looked else result.skip("no file of the folder says roles")
+    if result.looked:
+        yield result
 
 
 def pad_is_eos(roles: Mapping[str, str]) -> bool:
@@ -50,12 +55,13 @@ def pad_is_eos(roles: Mapping[str, str]) -> bool:
     return "pad_token" in roles and roles["pad_token"] == roles.get("eos_token")
 
 
-def same_roles(name: str, before: Mapping[str, int], after: Mapping[str, int]) -> CheckResult:
+def same_roles(name: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[CheckResult]:
     """Check: the ids of special tokens by role are those of another tokenizer."""
     result = CheckResult(f"{ROLES_CHECK}: {name}", said="the same ids")
     for role in sorted({*before, *after}):
         result.record(before.get(role) == after.get(role), "{}: {} became {}", role, before.get(role), after.get(role))
-    return result if result.looked else result.skip("no file says roles")
+    if result.looked:
+        yield result
 
 
 def ids_by_role(said: FolderTokens, tokens: Sequence[str]) -> dict[str, int]:
