@@ -205,6 +205,8 @@ def folder_tokens(files: Mapping[str, bytes], where: str, definition: Mapping[st
     if definition is not None and isinstance(padding := definition.get("padding"), dict):
         roles.setdefault("pad_token", padding.get("pad_token"))
     roles |= {role: stated[role] for role in ROLES if role in stated}
+    # Beside a tokenizer.json, code can add no tokens but those of roles, which most folders state.
+    certain = kind in CLASSES or (definition is not None and (kind in MOVING or any(role in stated for role in ROLES)))
     extra = stated.get("extra_special_tokens") or {}
     further = stated.get("additional_special_tokens") or []
     named = [stated[name] for name in stated if name.endswith("_token") and name not in ROLES]
@@ -222,7 +224,7 @@ def folder_tokens(files: Mapping[str, bytes], where: str, definition: Mapping[st
         tuple(sorted(listed, key=lambda row: int(row["id"]))),
         tuple(_content(token, what) for token in named),
         tuple(_content(token, what) for token in further),
-        "" if kind in (known if definition is not None else CLASSES) else class_name,
+        "" if certain else class_name,
         tuple(pair for model in models for pair in ids_of_model(model)),
     )
 

@@ -113,6 +113,8 @@ def load(
             source, options = Detected("ranks", source.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
         opened = _open(source, text, option, **options)
         text = text if named else source.path.name
+    if name := opened.folder.class_name:
+        opened.notes += (f"AutoTokenizer reads it by {name}, whose code may give tokens other ids than the files",)
     opened.signature = {"source": text}
     return opened
 

@@ -26,6 +26,7 @@ from koktok.extension import laws, learn
 from koktok.extension.base_text import BaseText, prepare
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.files.sentencepiece_model import ModelProto
+from koktok.foreign import load as load_any
 from koktok.formats.tiktoken import load
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
@@ -167,6 +168,14 @@ def test_a_token_that_has_no_place_is_refused_by_name(tmp_path: Path) -> None:
     beside = {"added_tokens_decoder": {"97": {"content": "<tool>"}}}
     with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 97, which is that of '.'; AutoTokenizer"):
         open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
+    for known in ({}, {"eos_token": "<|end|>"}):
+        place = saved(byte_level(), tmp_path, tokenizer_config={"tokenizer_class": "StrangeTokenizer", **known})
+        if known:
+            assert open_base(place).folder.roles == known
+        else:
+            assert load_any(place).notes[-1].startswith("AutoTokenizer reads it by StrangeTokenizer")
+            with pytest.raises(ArtifactError, match="is read by StrangeTokenizer, whose code may"):
+                open_base(place)
     made = byte_level(specials=("<|reserved_special_token_0|>", "<|reserved_special_token_1|>"))
     beside = {"pad_token": "<|reserved_special_token_0|>", "tokenizer_class": "PreTrainedTokenizerFast"}
     base = open_base(saved(made, tmp_path, tokenizer_config=beside, config={"eos_token_id": [5, 421]}))
