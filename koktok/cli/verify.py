@@ -40,7 +40,7 @@ def verify(
 ) -> None:
     """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens.
 
-    Of a folder that koktok did not train, the ids of its tokenizer.json are compared with those of transformers' AutoTokenizer.
+    Of a folder that koktok did not train, ids and special tokens are compared with those of transformers' AutoTokenizer.
 
     Example: koktok verify my-tokenizer text.txt
     """
