@@ -20,13 +20,13 @@ import numpy as np
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
+from koktok.adapters import load
+from koktok.adapters.added_tokens import IDS_OF_TOKENS, files_beside, folder_tokens
 from koktok.errors import ArtifactError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
 from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
-from koktok.foreign import load
-from koktok.foreign.added_tokens import IDS_OF_TOKENS, files_beside, folder_tokens
 from koktok.formats.detect import IN_A_FOLDER
 from koktok.progress import OnProgress
 

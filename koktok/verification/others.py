@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.adapters import LibraryTokenizer
+from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
+from koktok.adapters.open import load_folder
 from koktok.errors import KoktokError, MissingExtraError, UsageError
-from koktok.foreign import LibraryTokenizer
-from koktok.foreign.huggingface_adapter import HuggingFace, open_hf
-from koktok.foreign.open import load_folder
 from koktok.formats.folder import is_imported, is_koktoks
 from koktok.formats.probe import LINES
 from koktok.tokenizer.agree import agree
