@@ -15,11 +15,14 @@ from conftest import ROOT
 import koktok
 
 ROOMS = [
-    "errors", "hangul", "files", "progress", "text", "corpora", "count", "segment", "model", "recipe", "training",
-    "tokenizer", "bulk", "formats", "adapters", "extension", "instances", "token_files", "cluster", "metrics", "pipeline", "verification",
-    "report", "cli",
+    "errors", "hangul", "progress", "files", "text", "corpora", "count", "segment", "model", "recipe", "training", "formats",
+    "bulk", "tokenizer", "adapters", "metrics", "pipeline", "report", "token_files", "extension", "instances", "cluster",
+    "verification", "cli",
 ]  # fmt: skip
-"""The rooms in the order of the data flow, as docs/architecture.md shows them."""
+"""The rooms, as docs/architecture.md shows them: each imports only rooms that stand before it."""
+
+RING = {"token_files", "extension", "instances", "cluster"}
+"""What is built around a tokenizer."""
 
 HEAVY = [
     "kiwipiepy",
@@ -34,6 +37,9 @@ HEAVY = [
     "pydantic",
 ]
 
+MODULE = r"(koktok(?:\.\w+)+)(?::\w*|\.)?"
+"""A string that names a module, or something in it: "koktok.a.b", "koktok.a.b:c", or the beginning of f"koktok.a.{name}"."""
+
 FILES = {
     ("koktok." + ".".join(path.relative_to(ROOT / "koktok").with_suffix("").parts)).removesuffix(".__init__"): path
     for path in (ROOT / "koktok").rglob("*.py")
@@ -46,7 +52,7 @@ NODES = {path: list(ast.walk(tree)) for path, tree in TREES.items()}
 
 
 def imports(path: Path) -> set[str]:
-    """Every module of koktok that a file imports, wherever in it."""
+    """Every module of koktok that a file imports, wherever in it, by a statement or a string that names it."""
     found = set()
     for node in NODES[path]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "koktok":
@@ -54,27 +60,54 @@ def imports(path: Path) -> set[str]:
             found |= {name if name in FILES else node.module for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name in FILES}
+        elif isinstance(node, ast.Constant) and (named := re.fullmatch(MODULE, str(node.value))):
+            found |= {named[1]} & FILES.keys()
     return found
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+GRAPH = {name: imports(path) - {name, "koktok"} for name, path in FILES.items() if name != "koktok"}
 
 
 def circles() -> list[set[str]]:
     """Groups of modules that import each other."""
-    graph = {name: imports(path) - {name, "koktok"} for name, path in FILES.items() if name != "koktok"}
     reach: dict[str, set[str]] = {}
-    for name in graph:
+    for name in GRAPH:
         seen: set[str] = set()
         waiting = [name]
         while waiting:
-            new = graph[waiting.pop()] - seen
+            new = GRAPH[waiting.pop()] - seen
             seen |= new
             waiting += new
         reach[name] = seen
-    return [set(group) for group in {frozenset(o for o in reach[n] if n in reach[o]) for n in graph} if len(group) > 1]
+    return [set(group) for group in {frozenset(o for o in reach[n] if n in reach[o]) for n in GRAPH} if len(group) > 1]
 
 
 def test_no_circle_of_imports() -> None:
-    """Imports for types and inside functions count."""
+    """Imports for types, inside functions and by a string count."""
     assert not circles()
+
+
+def test_rooms_import_only_lower_rooms() -> None:
+    """So no circle of rooms either."""
+    ranks = {room: rank for rank, room in enumerate(ROOMS)}
+    assert not [
+        f"{name} imports {other}"
+        for name, others in GRAPH.items()
+        for other in sorted(others)
+        if ranks[room_of(other)] > ranks[room_of(name)]
+    ]
+
+
+def test_nothing_is_built_on_the_ring() -> None:
+    """It is imported by the command line and the public names; `verify` opens what extension writes."""
+    importers = {(room_of(name), room_of(other)) for name, others in GRAPH.items() for other in others}
+    assert {(room, other) for room, other in importers if other in RING and room not in {*RING, "cli"}} == {
+        ("verification", "extension")
+    }
 
 
 def test_no_drawer_for_odds_and_ends() -> None:

@@ -7,15 +7,17 @@ raised. A folder with a koktok.toml is koktok's; a single file always runs in it
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from koktok.adapters.analysers import ANALYSERS, open_segmenter
 from koktok.adapters.cuts import open_cuts
+from koktok.adapters.huggingface_adapter import open_gpt2, open_hf, open_wordpiece
 from koktok.adapters.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.adapters.packages import open_package
+from koktok.adapters.sentencepiece_adapter import open_sp
+from koktok.adapters.tiktoken_adapter import open_ranks, open_tekken, open_tiktoken
 from koktok.adapters.trivial import TRIVIAL
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_whole
@@ -153,28 +155,25 @@ def is_reference(text: str) -> bool:
     return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
 
 
-_OPENERS: Final[dict[str, tuple[str, str]]] = {
-    "hf": ("huggingface_adapter", "open_hf"),
-    "gpt2": ("huggingface_adapter", "open_gpt2"),
-    "wordpiece": ("huggingface_adapter", "open_wordpiece"),
-    "sp": ("sentencepiece_adapter", "open_sp"),
-    "tekken": ("tiktoken_adapter", "open_tekken"),
-    "tiktoken": ("tiktoken_adapter", "open_tiktoken"),
-    "ranks": ("tiktoken_adapter", "open_ranks"),
+_OPENERS: Final[dict[str, Callable[..., LibraryTokenizer]]] = {
+    "hf": open_hf,
+    "gpt2": open_gpt2,
+    "wordpiece": open_wordpiece,
+    "sp": open_sp,
+    "tekken": open_tekken,
+    "tiktoken": open_tiktoken,
+    "ranks": open_ranks,
 }
-"""Module and function that open each kind of file."""
+"""The function that opens each kind of file."""
 
 
 def _open(source: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
     if source.kind not in _OPENERS:
         raise ArtifactError(f"`{source.path}` is {source}; expected a file of another library")
-    module, name = _OPENERS[source.kind]
     if option:
         options["pattern"] = option
     try:
-        opened: LibraryTokenizer = getattr(import_module(f"koktok.adapters.{module}"), name)(
-            spec, source.path, **options
-        )
+        opened = _OPENERS[source.kind](spec, source.path, **options)
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

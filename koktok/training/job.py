@@ -30,6 +30,9 @@ BYTES_PER_CHARACTER = 3
 UNLISTED = ("word", "syllable", "jamo", "wordpiece-bytes")
 """Kinds whose units are their alphabet, or that have none."""
 
+COUNTED: tuple[ModelKind, ...] = ("word", "syllable", "jamo", "ngram", "morpheme")
+"""Kinds whose pieces are the most frequent units."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -74,7 +77,7 @@ class Job:
         row = KINDS[kind]
         personal = PERSONAL_DEFAULT if options.personal_data == "drop" else ()
         blocklist = Blocklist(options.blocklist, personal, JUNK if options.junk == "drop" else ())
-        by_pattern = row.trainer != KINDS["word"].trainer and not row.bytewise and options.backend != "spm"
+        by_pattern = kind not in COUNTED and not row.bytewise and options.backend != "spm"
         n_bytes = 0 if row.marked else len(BYTE_PIECES)
         alphabet = None if kind in UNLISTED else _alphabet(counts, recipe, n_bytes, bytewise=row.bytewise)
         return cls(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import MINI, MODELS, WITHOUT_HF, koktok
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, load
 from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.errors import UsageError
 from koktok.files.sentencepiece_model import NORMAL, ModelProto
@@ -138,7 +138,7 @@ BROKEN: list[tuple[str, str, Callable[[Path], object], set[str]]] = [
 
 def often(folder: Path) -> int:
     """The id of the most frequent piece of some characters: what is wrong with it must show."""
-    ours = Tokenizer.load(folder)
+    ours = load(folder)
     used = Counter(i for text in MINI.glob("*.txt") for i in ours.encode(text.read_text(encoding="utf-8")).ids)
     return next(i for i, _ in used.most_common() if i >= 256 and len(ours.vocab.tokens[i].strip()) > 1)
 
@@ -209,7 +209,7 @@ def test_the_right_check_fails_on_a_fault_of_koktok(
     owner: type, name: str, change: Callable[[Any], Any], seen: str, trained: Trained, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, mini: list[str],
 ) -> None:  # fmt: skip
-    loaded = Tokenizer.load(trained())
+    loaded = load(trained())
     worse(monkeypatch, owner, name, change)
     place = loaded.save(tmp_path / "tokenizer") if owner is Normalizer else trained()
     assert seen in failed(verify(place, mini[::40]))
@@ -235,7 +235,7 @@ def test_saving_that_differs_each_time_fails(trained: Trained, monkeypatch: pyte
 
 def test_a_folder_of_an_older_koktok_may_have_other_bytes(trained: Trained, folder: Callable[..., Path]) -> None:
     place = folder()
-    loaded = Tokenizer.load(place)
+    loaded = load(place)
     old = TrainedTokenizer(loaded.recipe, loaded.vocab, {**loaded.signature, "koktok": "0.0.1"})
     old.save(place)
     edit_json(lambda c: c["model"].update(extra=1))(place)
@@ -257,7 +257,7 @@ def test_a_missing_library_is_no_failure(trained: Trained, monkeypatch: pytest.M
 
 def test_an_export_is_compared_with_the_folder(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
     pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
-    ours = Tokenizer.load(trained(**MODELS["bpe-bytes"]))
+    ours = load(trained(**MODELS["bpe-bytes"]))
     ranks = tiktoken.ranks_of(ours.vocab, ours.pattern, "mine")
     target = tmp_path / "export"
     target.mkdir()
@@ -357,7 +357,7 @@ def test_a_gguf_is_compared_with_the_folder(trained: Trained, tmp_path: Path) ->
     pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
     from koktok.formats import gguf
 
-    ours = Tokenizer.load(trained(**MODELS["bpe"]))
+    ours = load(trained(**MODELS["bpe"]))
     table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer, prefix=bool(ours.prefix))
     file = gguf.write(table, tmp_path / "mine.gguf")
     finding = of(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]), f"pieces: {tmp_path.name}/mine.gguf")
@@ -403,7 +403,7 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
     from koktok.formats import gguf
 
     folder = trained(**MODELS["bpe"])
-    ours = Tokenizer.load(folder)
+    ours = load(folder)
     model = tmp_path / "spm"
     model.write_bytes((folder / "tokenizer.model").read_bytes())
     table = gguf.write(
@@ -436,6 +436,6 @@ def test_examples_show_ids_from_the_first_difference(trained: Trained, monkeypat
         lambda self, texts: [row[:3] + [0] * (len(row) > 3) for row in found(self, texts)],
     )
     line = "나는 학교에 간다. " * 40
-    ids = Tokenizer.load(trained()).encode(line).ids
+    ids = load(trained()).encode(line).ids
     examples = of(verify(trained(), [line]), "ids: tokenizer.json").examples
     assert f"from token 3 on [0] in place of {str(ids[3:])[:40]}" in examples[0]
