@@ -207,6 +207,24 @@ def test_the_map_names_what_there_is() -> None:
             assert all((guide.parent / file).exists() for file in re.findall(r"`(\w+\.py)`", name)), name
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", *(path.name for path in (ROOT / "docs").glob("add-*.md"))])
+def test_pages_for_contributors_name_what_there_is(page: str) -> None:
+    """Every path exists, and the names of a step occur in the files that the step names, or else anywhere."""
+    file = ROOT / page if (ROOT / page).exists() else ROOT / "docs" / page
+    text = re.sub(r"```.*?```", "", file.read_text(encoding="utf-8"), flags=re.S)
+    everywhere = "\n".join(PYTHON.values())
+    for step in re.split(r"\n(?= *(?:\d\.|[-*]) |\n)", text):
+        files = []
+        for path in re.findall(r"`(?:python )?([\w./-]*(?:/[\w.-]*|\.(?:py|toml|md)))(?: \d+)?`", step):
+            found = [ROOT / path] if "/" in path else [*(ROOT / "koktok").rglob(path)]
+            assert found, path
+            assert all(one.exists() for one in found), path
+            files += [part for one in found for part in (one.glob("*.py") if one.is_dir() else [one])]
+        code = "\n".join(one.read_text(encoding="utf-8") for one in files) or everywhere
+        for name in re.findall(r"`(?:\w+\.)?([A-Za-z_]\w*)`", re.sub(r"`[\w./]+\.(py|toml|md)`", "", step)):
+            assert re.search(rf"\b{name}\b", code), f"{name} in {step}"
+
+
 def _tree(page: str) -> str:
     return re.search(r"<!-- tree -->\n```\n(.*?)```", page, re.S)[1]
 
