@@ -29,7 +29,7 @@ from pydantic import (
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
 from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
-from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
+from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
 from koktok.text.prefix import Prefix
@@ -164,7 +164,7 @@ class SegmentRecipe(_Section):
 class TrainRecipe(_Section):
     """The model, and the training of its vocabulary."""
 
-    model: Literal[ModelKind, "unigram-em"] = "unigram"
+    model: Literal[VocabKind, "unigram-em"] = "unigram"
     """Model type. `unigram-em` is Unigram trained by EM, as in SentencePiece; `word` to `morpheme` are baselines."""
     backend: Literal["koktok", "spm"] = "koktok"
     """Trainer: koktok's own, or the sentencepiece library with koktok's cuts."""
@@ -656,7 +656,7 @@ class Applicability:
 
 
 OWN_TRAINERS = "--model unigram --backend koktok"
-SPACED_MODELS = (*(model for model in get_args(ModelKind) if model not in WITH_UNKNOWN), "unigram-em")
+SPACED_MODELS = (*(model for model in get_args(VocabKind) if model not in WITH_UNKNOWN), "unigram-em")
 
 APPLICABILITY = (
     Applicability("train.backend", ("koktok",), SPM_MODELS, own=False, hint="--backend koktok"),

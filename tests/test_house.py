@@ -120,6 +120,12 @@ def test_only_rooms_list_their_names() -> None:
     assert not [path for path in inside if "__all__" in {n.id for n in NODES[path] if isinstance(n, ast.Name)}]
 
 
+def test_a_kind_says_of_what() -> None:
+    """`BoundaryKind`, `InstanceKind` ...: there is no bare `Kind`, and `KINDS` are those of vocabularies."""
+    named = {path.name for path in MODULES if re.search(r"^(class )?(Kind|_?KINDS)\b *[=:(]", PYTHON[path], re.M)}
+    assert named == {"vocab.py"}
+
+
 def test_no_constant_stands_twice() -> None:
     """What files are spelled with: a text, or some of them, under one name in one place."""
     found: dict[tuple[str, str], list[str]] = {}

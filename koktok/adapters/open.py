@@ -26,7 +26,7 @@ from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
 from koktok.formats.vocabularies import folder_of
 from koktok.tokenizer import TrainedTokenizer
 
-KINDS: Final[dict[str, str]] = {
+REFERENCES: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
     "sp": "sp:FILE.model, a SentencePiece model",
@@ -127,9 +127,9 @@ def parse_spec(text: str) -> tuple[str, str]:
     (('sp', 'model/tok.model'), ('analyser', 'kiwi'), ('trivial', 'syllables'))
     """
     kind, colon, rest = text.partition(":")
-    if colon and kind in KINDS:
+    if colon and kind in REFERENCES:
         if not rest:
-            raise UsageError(f"expected {KINDS[kind]}, got `{text}`")
+            raise UsageError(f"expected {REFERENCES[kind]}, got `{text}`")
         return kind, rest
     if text in ANALYSERS:
         return "analyser", text
@@ -138,7 +138,7 @@ def parse_spec(text: str) -> tuple[str, str]:
     path = Path(text)
     if path.parts and path.exists():
         return detect(path).kind, text
-    known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
+    known = ", ".join([*REFERENCES, *ANALYSERS, *TRIVIAL])
     problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
     raise UsageError(f"{problem}; expected a path or one of {known}", hint="hf:path/to/tokenizer.json")
 
@@ -151,7 +151,7 @@ def is_reference(text: str) -> bool:
     >>> [is_reference(text) for text in ("package:llama3", "syllables", "my-tokenizer", "C:/my-tokenizer")]
     [True, True, False, False]
     """
-    named = text.partition(":")[0] in KINDS and ":" in text
+    named = text.partition(":")[0] in REFERENCES and ":" in text
     return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
 
 

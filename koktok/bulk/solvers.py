@@ -19,10 +19,10 @@ from koktok.bulk.unigram import unigram
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.model.vocab import ModelKind, Vocab
+    from koktok.model.vocab import Vocab, VocabKind
 
 
-SOLVERS: Mapping[ModelKind, Callable[..., tuple[Any, ...]]] = {
+SOLVERS: Mapping[VocabKind, Callable[..., tuple[Any, ...]]] = {
     "unigram": unigram,
     "bpe": bpe,
     "bpe-bytes": bpe,

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koktok.errors import UsageError
-from koktok.model.vocab import KINDS, MARK, ModelKind, Vocab, spell
+from koktok.model.vocab import KINDS, MARK, Vocab, VocabKind, spell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -328,7 +328,7 @@ class WordModel(Model):
         return [] if not text else [text] if text in self.vocab.ids else None
 
 
-MODELS: Mapping[ModelKind, type[Model]] = {
+MODELS: Mapping[VocabKind, type[Model]] = {
     "unigram": UnigramModel,
     "bpe": BpeModel,
     "bpe-bytes": BpeModel,

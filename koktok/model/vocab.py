@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from koktok.errors import ArtifactError
 
-ModelKind = Literal[
+VocabKind = Literal[
     "unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable", "jamo", "ngram", "morpheme"
 ]
 
@@ -102,7 +102,7 @@ word; nothing is unknown.""",
 WITH_UNKNOWN = tuple(name for name, kind in KINDS.items() if kind.unknown)
 """Kinds that read whole words."""
 
-assert set(KINDS) == set(get_args(ModelKind))
+assert set(KINDS) == set(get_args(VocabKind))
 
 
 # --- Bytes as characters, pieces for display -------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Vocab:
     (260, 257, ('가', '가나', '나'))
     """
 
-    kind: ModelKind
+    kind: VocabKind
     pieces: tuple[str, ...]
     scores: tuple[float, ...] = ()
     specials: tuple[str, ...] = ()
@@ -244,7 +244,7 @@ class Vocab:
     @classmethod
     def unchecked(
         cls,
-        kind: ModelKind,
+        kind: VocabKind,
         pieces: tuple[str, ...],
         scores: tuple[float, ...] = (),
         specials: tuple[str, ...] = (),
@@ -286,7 +286,7 @@ class Vocab:
         return cls("bpe-bytes", (*sorted(BYTE_CHARS), *merged), (), tuple(specials), byte_fallback=False)
 
     @classmethod
-    def plain(cls, kind: ModelKind, pieces: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
+    def plain(cls, kind: VocabKind, pieces: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
         """A vocabulary in the order of the caller; with byte fallback unless its model reads whole words."""
         return cls(kind, tuple(pieces), (), tuple(specials), byte_fallback=kind not in WITH_UNKNOWN)
 

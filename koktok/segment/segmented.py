@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Kind(IntEnum):
+class BoundaryKind(IntEnum):
     """The kind of a boundary, by the morphemes on its two sides; boundary policies use the names in lower case.
 
     Examples
     --------
-    >>> Kind.JOSA.label, Kind["COPULA"].value
+    >>> BoundaryKind.JOSA.label, BoundaryKind["COPULA"].value
     ('josa', 3)
     """
 
@@ -58,7 +58,7 @@ class Cut(NamedTuple):
     """One boundary inside a word."""
 
     offset: int
-    kind: Kind = Kind.OTHER
+    kind: BoundaryKind = BoundaryKind.OTHER
     confidence: float = 1.0
 
 
@@ -149,7 +149,7 @@ class SegmentedCounts:
         """The cuts of word `i`, ascending."""
         span = slice(int(self.start[i]), int(self.start[i + 1]))
         return [
-            Cut(offset, Kind(kind), confidence)
+            Cut(offset, BoundaryKind(kind), confidence)
             for offset, kind, confidence in zip(
                 self.offset[span].tolist(), self.kind[span].tolist(), self.confidence[span].tolist(), strict=True
             )

@@ -22,7 +22,8 @@ import numpy as np
 
 from koktok.count import words_of
 from koktok.model.vocab import BYTE_PIECES, Vocab, spell
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind as Kind
+from koktok.segment.segmented import SegmentedCounts
 from koktok.training.alphabet import joined_bytes
 from koktok.training.job import Job, Learnt
 from koktok.training.pairs import INSIDE, UNKNOWN, PairCounter, Queue

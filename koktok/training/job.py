@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koktok.hangul import MODERN_JAMO
-from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, ModelKind, Vocab
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, Vocab
+from koktok.model.vocab import VocabKind as ModelKind
 from koktok.progress import Done
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.recipe import Group
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind as Kind
+from koktok.segment.segmented import SegmentedCounts
 from koktok.training.lattice import TRUST, between_syllables
 from koktok.training.unigram_point import CHAINS, GROUPS
 

@@ -51,7 +51,7 @@ def verify_extension(
     _record(results, laws.proof(base, new, record))
     for export in exports:
         result = results.setdefault(
-            f"base: {export}", CheckResult(f"base: {export}", said="it is the base that was extended")
+            f"base: {export}", CheckResult(f"base: {export}", message="it is the base that was extended")
         )
         try:
             result.record(
@@ -63,7 +63,7 @@ def verify_extension(
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
     libraries = [
-        (name, CheckResult(f"ids: {name}", said="the same ids, where the base's are"), old, now)
+        (name, CheckResult(f"ids: {name}", message="the same ids, where the base's are"), old, now)
         for name, old, now in _libraries(folder, record)
     ]
     while batch := list(islice(waiting, _BATCH)):
@@ -103,8 +103,8 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
     for base in bases:
         whole, same = (
-            CheckResult(f"base: {base.name}", said="it is the base"),
-            CheckResult("pieces", said="text has the pieces of the base"),
+            CheckResult(f"base: {base.name}", message="it is the base"),
+            CheckResult("pieces", message="text has the pieces of the base"),
         )
         whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:

@@ -54,7 +54,7 @@ def verify_others(
         file = open_hf(str(folder), folder / _DEFINITION)
     except ArtifactError as error:
         return Verification(str(folder), findings=(loads(error.message),))
-    opens = CheckResult("transformers", said="AutoTokenizer opens the folder without code from it")
+    opens = CheckResult("transformers", message="AutoTokenizer opens the folder without code from it")
     subject = f"{_DEFINITION} in tokenizers {version('tokenizers')}"
     try:
         library = auto_tokenizer(folder)
@@ -97,6 +97,6 @@ def _compared(
                 on_progress("verify", done, len(lines))
 
     check = "ids with special tokens: transformers" if added else "ids: transformers"
-    result = CheckResult(check, said=f"AutoTokenizer gives the ids of {_DEFINITION}")
+    result = CheckResult(check, message=f"AutoTokenizer gives the ids of {_DEFINITION}")
     result.add(agree(of_library, of_file, with_progress()))
     return result

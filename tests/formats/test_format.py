@@ -16,7 +16,7 @@ import tokenizers
 from conftest import ROOT, WITHOUT_HF, koktok
 
 from koktok import Tokenizer, load
-from koktok.model.vocab import ModelKind
+from koktok.model.vocab import VocabKind
 from koktok.recipe import FORMAT
 
 FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
@@ -87,6 +87,6 @@ def test_there_is_a_folder_of_every_kind_and_every_format() -> None:
     kinds = {
         json.loads((folder / "golden.json").read_text())["kind"] for folder in FOLDERS if folder.name.startswith("v1-")
     }
-    assert kinds == set(get_args(ModelKind))
+    assert kinds == set(get_args(VocabKind))
     assert {folder.name.split("-")[0] for folder in FOLDERS} == {f"v{k}" for k in range(1, FORMAT + 1)}
     assert sum(file.stat().st_size for folder in FOLDERS for file in folder.iterdir()) < 500_000

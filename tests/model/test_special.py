@@ -16,7 +16,7 @@ from koktok import Recipe, Tokenizer, load
 from koktok.errors import ArtifactError, RecipeError, UsageError
 from koktok.formats.folder import files_of
 from koktok.model.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, style_for, tokens_of
-from koktok.model.vocab import UNKNOWN, ModelKind, Vocab
+from koktok.model.vocab import UNKNOWN, Vocab, VocabKind
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.restyle import chat_template_of, restyle
 
@@ -50,7 +50,7 @@ def auto(styled: tuple[Tokenizer, Path]) -> Any:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("model", [*get_args(ModelKind), "unigram-em"])
+@pytest.mark.parametrize("model", [*get_args(VocabKind), "unigram-em"])
 def test_every_style_has_the_tokens_of_its_template_and_its_model(style: Any, model: Any) -> None:
     for chat in ("", *CHAT_TEMPLATES):
         tokens = tokens_of(style, model, chat)

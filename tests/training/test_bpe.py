@@ -25,7 +25,8 @@ from koktok.model.vocab import spell, unspell
 from koktok.recipe import Recipe
 from koktok.segment import Policy, segment_counts
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind as Kind
+from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.training.alphabet import joined_bytes
 from koktok.training.bpe import Stage, curriculum
 from koktok.training.job import Job

@@ -24,7 +24,8 @@ from koktok.model import models
 from koktok.model.models import model_for
 from koktok.model.vocab import KINDS, MARK, Vocab, unspell
 from koktok.pipeline.train import train as train_tokenizer
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind as Kind
+from koktok.segment.segmented import SegmentedCounts
 from koktok.text.blocklist import Blocklist
 from koktok.text.pretokenize import Pattern
 from koktok.training import dispatch

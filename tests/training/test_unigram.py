@@ -12,7 +12,8 @@ from reference.trainers import train_unigram, train_unigrams
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.recipe import SCRIPTS
-from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind as Kind
+from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.lattice import CostWeights, NodePrices, addition_gain, decode, removal_loss

@@ -74,12 +74,12 @@ def test_trained_folders_pass(name: str, trained: Trained, mini: list[str]) -> N
     checks = {finding.check for finding in report.findings if finding.outcome == "pass"}
     assert checks >= {"loads", "round trip", "offsets", "batch", "stream", "special tokens", "saving"}
     if name in WITHOUT_HF:
-        assert "longest match" in of(report, "ids: tokenizer.json").said
+        assert "longest match" in of(report, "ids: tokenizer.json").message
         assert of(report, "ids: tokenizer.json").outcome == "not run"
         return
     assert checks >= {f"{what}: tokenizer.json" for what in ("ids", "decode", "pieces", "special tokens")}
     assert ("ids: tokenizer.model" in checks) == (trained(**RECIPES[name]) / "tokenizer.model").exists()
-    assert all(finding.looked > 50 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
+    assert all(finding.checked > 50 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
 
 
 def edit_json(change: Callable[[dict[str, Any]], object], name: str = "tokenizer.json") -> Callable[[Path], None]:
@@ -250,8 +250,8 @@ def test_a_missing_library_is_no_failure(trained: Trained, monkeypatch: pytest.M
     monkeypatch.setattr(formats, "find_spec", {}.get)
     report = verify(trained(), ["가나다"])
     assert report.passed
-    assert of(report, "ids: tokenizer.model").said == "the library `sentencepiece` is not installed"
-    assert "pip install 'koktok[transformers]'" in of(report, "ids: transformers").said
+    assert of(report, "ids: tokenizer.model").message == "the library `sentencepiece` is not installed"
+    assert "pip install 'koktok[transformers]'" in of(report, "ids: transformers").message
     assert of(report, "ids: transformers").outcome == "not run"
 
 
@@ -271,7 +271,7 @@ def test_an_export_is_compared_with_the_folder(trained: Trained, tmp_path: Path,
         report = verify(trained(**MODELS["bpe-bytes"]), mini[::12], exports=[target])
         assert failed(report) >= seen
         assert bool(failed(report)) == bool(seen)
-        assert of(report, "ids: export/mine.tiktoken").looked > 100
+        assert of(report, "ids: export/mine.tiktoken").checked > 100
 
 
 def shifted(ranks: Any) -> dict[bytes, int]:
@@ -306,10 +306,10 @@ def test_lines_are_checked_once_and_slow_checks_take_a_sample(trained: Trained) 
     steps: list[tuple[str, int, int]] = []
     lines = [f"{i}번째 줄" for i in range(1000)] * 2
     report = verify(trained(), lines, sample=100, on_progress=lambda *step: steps.append(step))
-    tricky = of(report, "round trip").looked - 1000
+    tricky = of(report, "round trip").checked - 1000
     assert report.lines == 1000
-    assert of(report, "ids: tokenizer.json").looked == 1000 + tricky
-    assert of(report, "batch").looked == 100 + tricky
+    assert of(report, "ids: tokenizer.json").checked == 1000 + tricky
+    assert of(report, "batch").checked == 100 + tricky
     assert steps[-1] == ("verify", 1000 + tricky, 1000 + tricky)
 
 
@@ -362,7 +362,7 @@ def test_a_gguf_is_compared_with_the_folder(trained: Trained, tmp_path: Path) ->
     file = gguf.write(table, tmp_path / "mine.gguf")
     finding = of(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]), f"pieces: {tmp_path.name}/mine.gguf")
     assert (finding.outcome, finding.wrong) == ("pass", 0)
-    assert finding.looked > 2300
+    assert finding.checked > 2300
     tokens = (*table.tokens[:300], table.tokens[301], table.tokens[300], *table.tokens[302:])
     gguf.write(replace(table, tokens=tokens), tmp_path / "other.gguf")
     report = verify(trained(**MODELS["bpe"]), ["가나다"], exports=[tmp_path])
@@ -384,7 +384,7 @@ def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
     edit_json(lambda c: c.update(auto_map={"AutoTokenizer": ["evil.Evil", None]}), "tokenizer_config.json")(place)
     (place / "evil.py").write_text("raise SystemExit('ran')")
     finding = of(verify(place, ["가나다"]), "ids: transformers")
-    assert (finding.outcome, "auto_map" in finding.said) == ("not run", True)
+    assert (finding.outcome, "auto_map" in finding.message) == ("not run", True)
 
 
 def test_an_imported_tokenizer_without_a_tokenizer_json_is_refused(tmp_path: Path) -> None:
