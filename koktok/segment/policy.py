@@ -141,7 +141,7 @@ def _kind(left: str, right: str, pointing: bool, bound_suffix: bool, single: boo
         (left.startswith(_SYMBOLS) or right.startswith(_SYMBOLS), BoundaryKind.PUNCTUATION),
         (right[0] == "J" and left[0] == "J", BoundaryKind.JOSA_CHAIN),
         (right[0] == "J", BoundaryKind.JOSA),
-        (right.startswith("VCP"), BoundaryKind.COPULA),
+        (right.startswith("VCP") or (left.startswith("VCP") and right[0] == "E"), BoundaryKind.COPULA),
         (right[0] == "E" and left[0] == "E", BoundaryKind.EOMI_CHAIN),
         (right[0] == "E", BoundaryKind.EOMI),
         (right.startswith("XSN") and bound_suffix, BoundaryKind.SUFFIX),

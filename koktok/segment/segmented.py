@@ -33,7 +33,7 @@ class BoundaryKind(IntEnum):
     JOSA = 0  # 학교|에서: noun and particle (조사)
     JOSA_CHAIN = 1  # 에서|는: particle and particle
     EOMI = 2  # 먹|었: stem and ending (어미)
-    COPULA = 3  # 학생|이: noun and copula (지정사)
+    COPULA = 3  # 학생|이, 이|다: noun and copula (지정사), copula and ending
     EOMI_CHAIN = 4  # 었|다: ending and ending
     DERIVATION = 5  # 공부|하, 학생|들: before a derivational suffix (접미사)
     PREFIX = 6  # 맨|손: behind a prefix (접두사)

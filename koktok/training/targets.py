@@ -15,7 +15,7 @@ from koktok.recipe import Group
 from koktok.segment.segmented import BoundaryKind as Kind
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.lattice import TRUST, between_syllables
-from koktok.training.unigram_point import CHAINS, GROUPS
+from koktok.training.unigram_point import GROUPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,7 +149,7 @@ class Boundaries:
         self._trust = self._n * np.where([kind.label == "punctuation" for kind in Kind], 0.0, trust)[counts.kind]
         self._group: dict[Group, NDArray[np.float64]] = {
             name: self._trust
-            * np.asarray([kind.label in kinds and kind.label not in CHAINS for kind in Kind])[counts.kind]
+            * np.asarray([kind.label in kinds for kind in Kind])[counts.kind]
             for name, kinds in GROUPS.items()
             if name != "all"
         }
