@@ -249,7 +249,7 @@ def test_pages_for_contributors_name_what_there_is(page: str) -> None:
             assert all(one.exists() for one in found), path
             files += [part for one in found for part in (one.glob("*.py") if one.is_dir() else [one])]
         code = "\n".join(one.read_text(encoding="utf-8") for one in files) or everywhere
-        for name in re.findall(r"`(?:\w+\.)?([A-Za-z_]\w*)`", re.sub(r"`[\w./]+\.(py|toml|md)`", "", step)):
+        for name in re.findall(r"`(?:\w+\.)?([A-Za-z_]\w+)`", re.sub(r"`[\w./]+\.(py|toml|md)`", "", step)):
             assert re.search(rf"\b{name}\b", code), f"{name} in {step}"
 
 

@@ -304,7 +304,7 @@ def _source_digest() -> str:
     """The digest of the code of metrics, so that a kept row is measured again when a metric changes."""
     package = Path(__file__).parent.parent
     files = [path for room in ("metrics", "adapters", "metrics/gold") for path in sorted((package / room).glob("*.py"))]
-    files += [package / "report" / "scored.py", package / "tokenizer" / "tokens.py"]
+    files += [package / "report" / "scored.py", package / "model" / "tokens.py"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
