@@ -348,9 +348,7 @@ class Queue:
     comes up.
     """
 
-    def __init__(
-        self, state: MergeState, key: Callable[[int], Any], fits: Callable[[int], bool], lowest: int
-    ) -> None:
+    def __init__(self, state: MergeState, key: Callable[[int], Any], fits: Callable[[int], bool], lowest: int) -> None:
         self._state, self._key, self._fits, self._lowest = state, key, fits, lowest
         self._heap: list[tuple[int, Any, int]] = []
         self._threshold = 1 << 62

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from koktok.model.vocab import BYTE_PIECES, Vocab, spell
+from koktok.segment.segmented import BoundaryKind
 from koktok.training.alphabet import joined_bytes
 from koktok.training.job import Job, Learnt
 from koktok.training.lattice import TRUST, cheapest
@@ -30,7 +31,6 @@ from koktok.training.pairs import INSIDE, UNKNOWN, GainQueue, PairCounter
 from koktok.training.prune import Choice
 from koktok.training.selection import Selection, Trial, point_of, train_points
 from koktok.training.superwords import crosses_space
-from koktok.segment.segmented import BoundaryKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

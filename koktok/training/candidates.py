@@ -8,7 +8,7 @@ at the places where level k - 1 was frequent. Pairs are compared in full, so not
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -55,8 +55,8 @@ class CandidatePolicy:
         """Characters of a piece without a syllable, at most."""
         return min(int(self.max_length * PLAIN), 255)
 
-    def allows(self, piece: str, n: float, runs: float, documents: float) -> bool:
-        """True where a piece that crosses a space may be one."""
+    def allows(self, piece: str, n: float, runs: float, documents: float, of_words: Mapping[str, float]) -> bool:
+        """True where a piece that crosses a space may be one; `of_words` are the occurrences of shorter ones that begin with a word."""
         rule = self.superwords
         return (
             rule is not None
@@ -64,6 +64,7 @@ class CandidatePolicy:
             and runs >= rule.min_runs
             and documents >= rule.min_documents
             and rule.looks_right(piece)
+            and (piece[0] == " " or n >= rule.lexical * of_words.get(piece[piece.index(" ") :], np.inf))
         )
 
 
@@ -155,6 +156,7 @@ def mine(
         found = _level(k, k > policy.max_length, place, number, len(alphabet), words, inner, policy.aligned)
         return *found, *_frequent(*found[:2], found[3] >= policy.min_count)
 
+    of_words: dict[str, float] = {}
     # Compiled code is on its way through the next level while the strings of this one are made and looked at.
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(level, 2, place, char[place])
@@ -168,8 +170,10 @@ def mine(
             enough = np.flatnonzero((n >= policy.min_count) & (n_words >= policy.min_words) & ~cut_off)
             for i, p in zip(enough.tolist(), example[enough].tolist(), strict=True):
                 piece = text[p : p + k]
-                if crosses_space(piece) and not policy.allows(piece, n[i], n_words[i], n_documents[i]):
+                if crosses_space(piece) and not policy.allows(piece, n[i], n_words[i], n_documents[i], of_words):
                     continue
+                if piece[0] == " ":
+                    of_words[piece] = n[i]
                 if policy.crosses is None or not policy.crosses(piece):
                     found[piece] = i
             ids = np.full(len(example), -1, dtype=np.int32)

@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koktok.hangul import MODERN_JAMO
-from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, Vocab
-from koktok.model.vocab import VocabKind as ModelKind
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, Vocab, VocabKind
 from koktok.progress import Done
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
@@ -31,7 +30,7 @@ BYTES_PER_CHARACTER = 3
 UNLISTED = ("word", "syllable", "jamo", "wordpiece-bytes")
 """Kinds whose units are their alphabet, or that have none."""
 
-COUNTED: tuple[ModelKind, ...] = ("word", "syllable", "jamo", "ngram", "morpheme")
+COUNTED: tuple[VocabKind, ...] = ("word", "syllable", "jamo", "ngram", "morpheme")
 """Kinds whose pieces are the most frequent units."""
 
 
@@ -41,7 +40,7 @@ class Job:
 
     counts: SegmentedCounts
     vocab_size: int
-    kind: ModelKind = "unigram"
+    kind: VocabKind = "unigram"
     specials: Collection[str] = ()
     alphabet: Collection[str] | None = None
     """Characters that are pieces; None: all of the text."""
@@ -74,7 +73,7 @@ class Job:
         (102, True, False)
         """
         options, specials = recipe.train, tuple(recipe.special_tokens)
-        kind: ModelKind = "unigram" if options.model == "unigram-em" else options.model
+        kind: VocabKind = "unigram" if options.model == "unigram-em" else options.model
         row = KINDS[kind]
         personal = PERSONAL_DEFAULT if options.personal_data == "drop" else ()
         blocklist = Blocklist(options.blocklist, personal, JUNK if options.junk == "drop" else ())
@@ -152,7 +151,7 @@ def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise
     return tuple(sorted({*found, *rare})) if rare else found
 
 
-def _required(recipe: Recipe, kind: ModelKind, alphabet: Collection[str]) -> Collection[str]:
+def _required(recipe: Recipe, kind: VocabKind, alphabet: Collection[str]) -> Collection[str]:
     """Characters besides the alphabet of a kind that lists one."""
     if kind in ("syllable", "jamo"):
         return (*BASIC, *(MODERN_JAMO if recipe.jamo else ()))

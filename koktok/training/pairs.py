@@ -155,7 +155,7 @@ class PairCounter:
     def __init__(
         self,
         rows: Sequence[str],
-        n: Sequence[int] | NDArray[np.int64],
+        n: Sequence[int] | NDArray[np.uint64],
         alphabet: Sequence[str],
         *,
         heads: bool = False,

@@ -123,7 +123,11 @@ PRESETS: dict[str, Point] = {
         "lm", nu=_sold(0.15, BALANCED), keep={"josa": 0.76, "eomi": 0.68, "all": 0.66}, at_least=True, per_id=2.25
     ),
     "encoder": Point(
-        "encoder", nu=_sold(0.15, BALANCED), keep={"josa": 0.965, "eomi": 0.965, "all": 0.905}, at_least=True, per_id=2.25
+        "encoder",
+        nu=_sold(0.15, BALANCED),
+        keep={"josa": 0.965, "eomi": 0.965, "all": 0.905},
+        at_least=True,
+        per_id=2.25,
     ),
     # No cut is worth a token here, so rarity has no effect; rarer candidates keep rare stems whole.
     "aligned": Point("aligned", mu=2.0, nu=2.0, rarity=0.0, min_count=5, per_id=3.0, respect=1.2),

@@ -24,8 +24,7 @@ from koktok.model import models
 from koktok.model.models import model_for
 from koktok.model.vocab import KINDS, MARK, Vocab, unspell
 from koktok.pipeline.train import train as train_tokenizer
-from koktok.segment.segmented import BoundaryKind as Kind
-from koktok.segment.segmented import SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.text.blocklist import Blocklist
 from koktok.text.pretokenize import Pattern
 from koktok.training import dispatch
@@ -175,7 +174,7 @@ def test_the_account_measures_the_most_frequent_words(monkeypatch: pytest.Monkey
     monkeypatch.setattr(logs, "MEASURED", 2)
     counts = SegmentedCounts.from_marked({" 학교|에서": 40, " 학교|는": 30, " 집|에서": 20})
     found = account(counts, Vocab.bpe(" 학교에서집는", []))
-    assert (found["words_measured"], found["boundaries"]) == (2, {Kind.OTHER.label: {"n": 70, "swallowed": 0}})
+    assert (found["words_measured"], found["boundaries"]) == (2, {BoundaryKind.OTHER.label: {"n": 70, "swallowed": 0}})
 
 
 def test_reserved_shares_reach_the_trainer() -> None:
