@@ -7,16 +7,18 @@ raised. A folder with a koktok.toml is koktok's; a single file always runs in it
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from koktok.adapters.added_tokens import SAVED
 from koktok.adapters.analysers import ANALYSERS, open_segmenter
 from koktok.adapters.cuts import open_cuts
+from koktok.adapters.huggingface_adapter import open_gpt2, open_hf, open_wordpiece
 from koktok.adapters.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.adapters.packages import open_package
+from koktok.adapters.sentencepiece_adapter import open_sp
+from koktok.adapters.tiktoken_adapter import open_ranks, open_tekken, open_tiktoken
 from koktok.adapters.trivial import TRIVIAL
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_whole
@@ -25,7 +27,7 @@ from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_kokt
 from koktok.formats.vocabularies import folder_of
 from koktok.tokenizer import TrainedTokenizer
 
-KINDS: Final[dict[str, str]] = {
+REFERENCES: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
     "sp": "sp:FILE.model, a SentencePiece model",
@@ -128,9 +130,9 @@ def parse_spec(text: str) -> tuple[str, str]:
     (('sp', 'model/tok.model'), ('analyser', 'kiwi'), ('trivial', 'syllables'))
     """
     kind, colon, rest = text.partition(":")
-    if colon and kind in KINDS:
+    if colon and kind in REFERENCES:
         if not rest:
-            raise UsageError(f"expected {KINDS[kind]}, got `{text}`")
+            raise UsageError(f"expected {REFERENCES[kind]}, got `{text}`")
         return kind, rest
     if text in ANALYSERS:
         return "analyser", text
@@ -139,7 +141,7 @@ def parse_spec(text: str) -> tuple[str, str]:
     path = Path(text)
     if path.parts and path.exists():
         return detect(path).kind, text
-    known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
+    known = ", ".join([*REFERENCES, *ANALYSERS, *TRIVIAL])
     problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
     raise UsageError(f"{problem}; expected a path or one of {known}", hint="hf:path/to/tokenizer.json")
 
@@ -152,32 +154,29 @@ def is_reference(text: str) -> bool:
     >>> [is_reference(text) for text in ("package:llama3", "syllables", "my-tokenizer", "C:/my-tokenizer")]
     [True, True, False, False]
     """
-    named = text.partition(":")[0] in KINDS and ":" in text
+    named = text.partition(":")[0] in REFERENCES and ":" in text
     return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
 
 
-_OPENERS: Final[dict[str, tuple[str, str]]] = {
-    "hf": ("huggingface_adapter", "open_hf"),
-    "gpt2": ("huggingface_adapter", "open_gpt2"),
-    "wordpiece": ("huggingface_adapter", "open_wordpiece"),
-    "sp": ("sentencepiece_adapter", "open_sp"),
-    "tekken": ("tiktoken_adapter", "open_tekken"),
-    "tiktoken": ("tiktoken_adapter", "open_tiktoken"),
-    "ranks": ("tiktoken_adapter", "open_ranks"),
+_OPENERS: Final[dict[str, Callable[..., LibraryTokenizer]]] = {
+    "hf": open_hf,
+    "gpt2": open_gpt2,
+    "wordpiece": open_wordpiece,
+    "sp": open_sp,
+    "tekken": open_tekken,
+    "tiktoken": open_tiktoken,
+    "ranks": open_ranks,
 }
-"""Module and function that open each kind of file."""
+"""The function that opens each kind of file."""
 
 
 def _open(source: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
     if source.kind not in _OPENERS:
         raise ArtifactError(f"`{source.path}` is {source}; expected a file of another library")
-    module, name = _OPENERS[source.kind]
     if option:
         options["pattern"] = option
     try:
-        opened: LibraryTokenizer = getattr(import_module(f"koktok.adapters.{module}"), name)(
-            spec, source.path, **options
-        )
+        opened = _OPENERS[source.kind](spec, source.path, **options)
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

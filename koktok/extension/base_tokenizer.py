@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Kind = Literal["bytes", "chars", "unigram"]
+BaseModelKind = Literal["bytes", "chars", "unigram"]
 
 SPACE = "▁"
 """A space in SentencePiece."""
@@ -70,7 +70,7 @@ class Base:
     """A tokenizer that can be extended: the content of its tokenizer.json, and the files beside it."""
 
     name: str
-    kind: Kind
+    kind: BaseModelKind
     definition: dict[str, Any]
     files: Mapping[str, bytes]
     ranks: Ranks | None = None
@@ -275,7 +275,7 @@ def _nodes(node: Any) -> list[dict[str, Any]]:
     return [node, *(more for part in inside for more in _nodes(part))]
 
 
-def _kind(name: str, definition: Mapping[str, Any]) -> Kind:
+def _kind(name: str, definition: Mapping[str, Any]) -> BaseModelKind:
     model = definition["model"]
     kind = model.get("type", "BPE" if "merges" in model else "WordPiece")  # older files have no type
     if kind == "Unigram":

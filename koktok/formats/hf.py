@@ -2,7 +2,7 @@
 
 The five stages are the nodes of Hugging Face's engine: normalizer, pre-tokenizer, model, post-processor, decoder. Spaces are
 real spaces inside pieces, so the decoder only joins bytes and fuses, and every text is restored exactly. The layout is that
-of the library's own writer to the byte, so that `save_pretrained` right after loading changes nothing. `Tokenizer.load` reads
+of the library's own writer to the byte, so that `save_pretrained` right after loading changes nothing. `koktok.load` reads
 the vocabulary from tokenizer.json, too.
 
 `train_new_from_iterator` on such a file (transformers 4.57.6 and 5.23, tests/model/test_special.py) keeps normalizer, pre-tokenizer,

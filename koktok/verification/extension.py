@@ -59,7 +59,7 @@ def verify_extension(
     _record(results, laws.proof(base, new, record))
     for export in exports:
         result = results.setdefault(
-            f"base: {export}", CheckResult(f"base: {export}", said="it is the base that was extended")
+            f"base: {export}", CheckResult(f"base: {export}", message="it is the base that was extended")
         )
         try:
             given = open_base(str(export))
@@ -73,7 +73,7 @@ def verify_extension(
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
     libraries = [
-        (name, CheckResult(f"ids: {name}", said="the same ids, where the base's are"), old, now)
+        (name, CheckResult(f"ids: {name}", message="the same ids, where the base's are"), old, now)
         for name, old, now in _libraries(folder, record)
     ]
     while batch := list(islice(waiting, _BATCH)):
@@ -118,8 +118,8 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
     for base in bases:
         whole, same = (
-            CheckResult(f"base: {base.name}", said="it is the base"),
-            CheckResult("pieces", said="text has the pieces of the base"),
+            CheckResult(f"base: {base.name}", message="it is the base"),
+            CheckResult("pieces", message="text has the pieces of the base"),
         )
         whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
@@ -134,7 +134,7 @@ def _unknown(base: Base, new: Base, texts: Sequence[str]) -> Iterator[CheckResul
     """Check: no text has more unknown tokens than in the base; with byte fallback nothing is unknown."""
     if base.lossless or not texts:
         return
-    result = CheckResult("unknown tokens", said="no more than in the base")
+    result = CheckResult("unknown tokens", message="no more than in the base")
     for text, before, after in zip(texts, base.encode(texts), new.encode(texts), strict=True):
         counts = before.count(base.unknown), after.count(new.unknown)
         result.record(counts[1] <= counts[0], "{}: {} became {}", text, *counts)
@@ -153,7 +153,7 @@ def same_special_tokens(base: Base, new: Base, table: NDArray[np.int64] | None =
     folders = [folder_of(Path(one.name)) for one in (base, new)]
     if find_spec("transformers") is None or not all((place / "tokenizer_config.json").is_file() for place in folders):
         return
-    result = CheckResult(f"{ROLES_CHECK}: {base.name} in transformers", said="the same ids")
+    result = CheckResult(f"{ROLES_CHECK}: {base.name} in transformers", message="the same ids")
     try:
         before, after = (ids_in_transformers(auto_tokenizer(place)) for place in folders)
     except Exception as error:  # errors of many libraries

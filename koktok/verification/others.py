@@ -60,7 +60,7 @@ def verify_others(
     findings = [loads(), *roles(folder, tokenizer.vocab.tokens)]
     subject = ", ".join(f"{name} {number}" for name, number in tokenizer.libraries.items())
     subject = f"{_DEFINITION} in {subject}" if file.is_file() else f"{tokenizer!r} in {subject}"
-    opens = CheckResult("transformers", said="AutoTokenizer opens the folder without code from it")
+    opens = CheckResult("transformers", message="AutoTokenizer opens the folder without code from it")
     if not file.is_file() and not (folder / "tokenizer_config.json").is_file():
         opens.skip("there is no tokenizer_config.json that says how to read the vocabulary")
         return Verification(str(folder), subject, *size, (*findings, opens))
@@ -111,6 +111,6 @@ def _compared(
                 on_progress("verify", done, len(lines))
 
     check = "ids with special tokens: transformers" if added else "ids: transformers"
-    result = CheckResult(check, said="AutoTokenizer gives the ids of the file in its own library")
+    result = CheckResult(check, message="AutoTokenizer gives the ids of the file in its own library")
     result.add(agree(of_library, of_file, with_progress()))
     return result

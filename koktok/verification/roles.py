@@ -19,34 +19,34 @@ def roles(folder: Path, tokens: Sequence[str]) -> Iterator[CheckResult]:
 
     A folder without roles and without a model has nothing to check.
     """
-    result = CheckResult(ROLES_CHECK, said="each has a row of the matrices, and the id that config.json names")
+    result = CheckResult(ROLES_CHECK, message="each has a row of the matrices, and the id that config.json names")
     place = folder / "tokenizer.json"
     try:
-        said = folder_tokens(files_beside(place), str(folder), {} if place.is_file() else None)
+        message = folder_tokens(files_beside(place), str(folder), {} if place.is_file() else None)
         rows = rows_of(folder)
     except ArtifactError as error:
         result.record(False, error.message.replace("{", "{{").replace("}", "}}"))
         yield result
         return
     ids = {token: i for i, token in enumerate(tokens) if token}
-    for role, token in said.roles.items():
+    for role, token in message.roles.items():
         result.record(token in ids, "{} {} has no id in this tokenizer", role, token)
-        named = {i for key, i in said.of_model if key == f"{role}_id"}
+        named = {i for key, i in message.of_model if key == f"{role}_id"}
         if named and token in ids:
             same = ids[token] in named
             result.record(same, "{} {} has the id {}, config.json says {}", role, token, ids[token], sorted(named))
     if rows is not None:
         size = max(ids.values(), default=-1) + 1
         result.record(size <= rows, "the last id is {}, and the matrices have {} rows", size - 1, rows)
-        for key, i in said.of_model:
+        for key, i in message.of_model:
             if key.removesuffix("_id") in ROLES:
                 result.record(i < rows, "the {} of config.json is {}, and the matrices have {} rows", key, i, rows)
-    if pad_is_eos(said.roles):
+    if pad_is_eos(message.roles):
         result.note = (
-            f"pad_token is eos_token ({said.roles['eos_token']}): a collator that leaves padding out of the loss leaves out the "
+            f"pad_token is eos_token ({message.roles['eos_token']}): a collator that leaves padding out of the loss leaves out the "
             "end of each text, too"
         )
-    if result.looked:
+    if result.checked:
         yield result
 
 
@@ -57,17 +57,17 @@ def pad_is_eos(roles: Mapping[str, str]) -> bool:
 
 def same_roles(name: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[CheckResult]:
     """Check: the ids of special tokens by role are those of another tokenizer."""
-    result = CheckResult(f"{ROLES_CHECK}: {name}", said="the same ids")
+    result = CheckResult(f"{ROLES_CHECK}: {name}", message="the same ids")
     for role in sorted({*before, *after}):
         result.record(before.get(role) == after.get(role), "{}: {} became {}", role, before.get(role), after.get(role))
-    if result.looked:
+    if result.checked:
         yield result
 
 
-def ids_by_role(said: FolderTokens, tokens: Sequence[str]) -> dict[str, int]:
+def ids_by_role(message: FolderTokens, tokens: Sequence[str]) -> dict[str, int]:
     """The id of each role."""
     ids = {token: i for i, token in enumerate(tokens) if token}
-    return {role: ids.get(token, -1) for role, token in said.roles.items()}
+    return {role: ids.get(token, -1) for role, token in message.roles.items()}
 
 
 def ids_in_transformers(library: Any) -> dict[str, int]:

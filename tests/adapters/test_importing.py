@@ -19,7 +19,7 @@ from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from koktok import Tokenizer, load
+from koktok import load
 from koktok.adapters import LibraryTokenizer, gguf_table, hf_files
 from koktok.adapters.conversion import agreement
 from koktok.adapters.open import load_folder
@@ -138,7 +138,7 @@ def foreign(
         return Foreign(request.param, model, lambda text: list(processor.encode(text)))
     if request.param == "tiktoken":
         pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
-        tokenizer = Tokenizer.load(trained(train={"model": "bpe-bytes"}))
+        tokenizer = load(trained(train={"model": "bpe-bytes"}))
         ranks = ranks_of(tokenizer.vocab, tokenizer.pattern)
         file = folder / "own.tiktoken"
         file.write_text(ranks.text())

@@ -392,9 +392,9 @@ def test_verify_passes_an_extension_and_fails_a_damaged_one(tmp_path: Path) -> N
         (tmp_path / name).write_bytes(data)
     report = verify(tmp_path, LINES[:200], strings=2_000)
     assert report.passed
-    looked = {finding.check: finding.looked for finding in report.findings}
-    assert looked["ids: tiktoken"] >= 2_000
-    assert looked[laws.UNCHANGED] >= 4_000  # random text, and bytes that need be none
+    checked = {finding.check: finding.checked for finding in report.findings}
+    assert checked["ids: tiktoken"] >= 2_000
+    assert checked[laws.UNCHANGED] >= 4_000  # random text, and bytes that need be none
     content = json.loads(files["tokenizer.json"])
     content["model"]["merges"].append(["t", "h"])
     content["model"]["vocab"].setdefault("th", 9999)

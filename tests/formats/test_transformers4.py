@@ -13,7 +13,7 @@ import pytest
 from conftest import MODELS
 from transformers import AutoTokenizer
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.model.special import STYLES
 from koktok.tokenizer.restyle import restyle
 
@@ -78,7 +78,7 @@ def test_the_folder_loads_in_version_4(
     model: str, style: Any, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
 ) -> None:
     chat = {"gpt": "chatml", "llama": "llama-3"}.get(style)
-    ours = restyle(Tokenizer.load(trained(**MODELS[model])), style, chat_template=chat, pad_to_multiple=64)
+    ours = restyle(load(trained(**MODELS[model])), style, chat_template=chat, pad_to_multiple=64)
     injected = [f"나는  {token}나" for token in ours.vocab.specials]
     lines = [*injected, *mini[::3], "", "  두  칸 "]
     found = ask(python4, ours.save(tmp_path / "tokenizer"), lines, tmp_path)
@@ -105,7 +105,7 @@ def test_words_given_apart_in_version_4(
     model: str, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
 ) -> None:
     folder = trained(pretokenize={"prefix_space": True}, **MODELS[model])
-    ours, lines = Tokenizer.load(folder), [line for line in mini if line.split()][::3]
+    ours, lines = load(folder), [line for line in mini if line.split()][::3]
     found = ask(python4, folder, lines, tmp_path)
     assert found["apart"] == ours.encode(" ".join(lines[0].split())).ids
     assert found["ids"] == [ours.encode(line).ids for line in lines]

@@ -40,7 +40,7 @@ def test_a_folder_that_transformers_reads_unchanged_passes(tmp_path: Path) -> No
     place = folder_of(tmp_path / "same", "PreTrainedTokenizerFast")
     report = verify(place, [PARTING])
     assert set(outcomes(report).values()) == {"pass"}
-    assert {finding.check: finding.looked for finding in report.findings}["ids: transformers"] > 1000
+    assert {finding.check: finding.checked for finding in report.findings}["ids: transformers"] > 1000
     assert f"transformers {version('transformers')}" in report.tokenizer
 
 
