@@ -130,10 +130,10 @@ class NormalText:
         """Read one part of a text; an added prefix space has the span of the first character."""
         aligned = normalizer.align(text)
         normal, starts, ends = aligned.normal, aligned.starts, aligned.ends
-        # Hugging Face adds no space where normalization drops the first character of a text.
-        read = with_prefix(normal, prefix, first=first and next(iter(starts), -1) == 0)
+        read = with_prefix(normal, prefix, first=first, kept=not normal or starts[0] == 0)
         if extra := len(read) - len(normal):
-            normal, starts, ends = read, [starts[0]] * extra + [*starts], [ends[0]] * extra + [*ends]
+            start, end = (0, 1) if extra > 1 else (starts[0], ends[0])
+            normal, starts, ends = read, [start] * extra + [*starts], [end] * extra + [*ends]
         pretokens, at = [], 0
         for pretoken in pattern.pretokenize(normal):
             if pretoken != SPACE_MARK:
