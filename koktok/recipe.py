@@ -493,8 +493,8 @@ class Recipe(_Section):
         if not isinstance(path, str | os.PathLike):
             raise RecipeError(f"expected the path of a recipe, got {path!r}")
         file = Path(path)
-        file = file / "koktok.toml" if file.is_dir() else file
         try:
+            file = file / "koktok.toml" if file.is_dir() else file
             text = file.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise RecipeError(f"the recipe `{file}` cannot be read: {error}") from error

@@ -21,7 +21,7 @@ from koktok.corpora import download
 from koktok.corpora.extract import prose
 from koktok.corpora.recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.errors import CorpusError, InputError, did_you_mean, visible
-from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
+from koktok.files import Product, cache_dir, check_folder, path_of, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
 from koktok.progress import OnProgress
 
@@ -74,6 +74,7 @@ def find(name: str) -> CorpusRecipe:
     >>> find("demo").languages
     ('ko',)
     """
+    path_of(name, "a corpus")
     if name.endswith(".toml"):
         return load(Path(name))
     folders = list(_folders())

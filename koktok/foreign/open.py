@@ -6,6 +6,7 @@ raised. A folder with a koktok.toml is koktok's; a single file always runs in it
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib import import_module
@@ -133,12 +134,19 @@ def parse_spec(text: str) -> tuple[str, str]:
         return "analyser", text
     if text in TRIVIAL:
         return "trivial", text
-    path = Path(text)
-    if path.parts and path.exists():
+    path = path_of(text, "a tokenizer")
+    if path.exists():
         return detect(path).kind, text
     known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
     problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
-    raise UsageError(f"{problem}; expected a path or one of {known}", hint="hf:path/to/tokenizer.json")
+    hint = "hf:path/to/tokenizer.json"
+    if _HUB_NAME.fullmatch(text):
+        hint = f"hf download {text} --include '*token*' '*vocab*' '*merges*' config.json --local-dir {path.name}"
+    raise UsageError(f"{problem}; expected a path or one of {known}", hint=hint)
+
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+"""The name of a model in the Hugging Face Hub, such as klue/bert-base."""
 
 
 def is_reference(text: str) -> bool:
@@ -150,7 +158,7 @@ def is_reference(text: str) -> bool:
     [True, True, False, False]
     """
     named = text.partition(":")[0] in KINDS and ":" in text
-    return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
+    return (named or text in ANALYSERS or text in TRIVIAL) and not path_of(text, "a tokenizer").exists()
 
 
 _OPENERS: Final[dict[str, tuple[str, str]]] = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koktok.errors import AnalyserError, InputError
-from koktok.files import checked, write_file
+from koktok.files import checked, path_of, write_file
 from koktok.segment import Segmenter
 from koktok.segment.serialized import serialized_rows
 
@@ -55,7 +55,7 @@ class Lexicon:
         """The lexicon at a path."""
         import polars as pl
 
-        metadata = _metadata(Path(file))
+        metadata = _metadata(path_of(file, "a lexicon"))
         if metadata is None:
             raise InputError(f"`{file}` is no lexicon, or damaged", hint=_AGAIN)
         found = checked(_Metadata, metadata, f"the lexicon `{file}`", hint=_AGAIN)

@@ -15,12 +15,12 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from koktok.errors import InputError, UsageError
 from koktok.formats.vocabularies import folder_of
 from koktok.special import special_tokens
-from koktok.tokenizer.encoding import Encoding
+from koktok.tokenizer.encoding import BatchEncoding, Encoding
 
 if TYPE_CHECKING:
     from koktok.tokenizer.tokens import Tokens
@@ -186,24 +186,21 @@ class Tokenizer(ABC):
             When an id is outside the vocabulary.
         """
 
-    @overload
-    def __call__(self, text: str, *, add_special_tokens: bool = True, **options: Any) -> Encoding: ...
+    def __call__(self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> BatchEncoding:
+        """Encode one text or many with the special tokens of the template around each, as transformers does.
 
-    @overload
-    def __call__(self, text: Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> list[Encoding]: ...
-
-    def __call__(
-        self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any
-    ) -> Encoding | list[Encoding]:
-        """Encode one text or many with the special tokens of the template around each, as transformers does."""
+        The result is a mapping, so that `dataset.map(lambda row: tokenizer(row["text"]))` works, batched or not.
+        """
         if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
             raise UsageError(
                 f"`{strange[0]}` is no option of a koktok tokenizer",
                 hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
             )
         if isinstance(text, str):
-            return self.encode(text, add_special_tokens=add_special_tokens, **options)
-        return self.encode_batch(text, add_special_tokens=add_special_tokens, **options)
+            ids = self.encode(text, add_special_tokens=add_special_tokens, **options).ids
+            return BatchEncoding(input_ids=ids, attention_mask=[1] * len(ids))
+        rows = [row.ids for row in self.encode_batch(text, add_special_tokens=add_special_tokens, **options)]
+        return BatchEncoding(input_ids=rows, attention_mask=[[1] * len(row) for row in rows])
 
     # --- Many texts ---------------------------------------------------------------------------------------------------
 

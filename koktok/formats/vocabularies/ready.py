@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError, did_you_mean
-from koktok.files import cache_dir, is_intact, write_folder
+from koktok.files import cache_dir, is_intact, path_of, write_folder
 from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of, read_folder
 from koktok.recipe import Recipe
 from koktok.vocab import SCORE_STEP, Vocab
@@ -140,7 +140,7 @@ def _names() -> list[str]:
 
 def folder_of(path: Path) -> Path:
     """The folder of a tokenizer: of the ready vocabulary `koktok:NAME`, of a file in it (tokenizer.json), or the path itself."""
-    reference = str(path)
+    reference = str(path_of(path, "a tokenizer"))
     if reference.startswith(PREFIX) and not path.exists():
         rest = reference.removeprefix(PREFIX)
         if rest in _names() or not Path(rest).exists():
