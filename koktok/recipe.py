@@ -28,6 +28,7 @@ from pydantic import (
 
 from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
+from koktok.files import read_utf8
 from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
@@ -495,7 +496,9 @@ class Recipe(_Section):
         file = Path(path)
         try:
             file = file / "koktok.toml" if file.is_dir() else file
-            text = file.read_text(encoding="utf-8")
+            text = read_utf8(file, "a recipe", "")
+        except ArtifactError as error:
+            raise RecipeError(f"no recipe: {error.message}", hint=error.hint) from error
         except (OSError, ValueError) as error:
             raise RecipeError(f"the recipe `{file}` cannot be read: {error}") from error
         recipe = cls.from_toml(text)

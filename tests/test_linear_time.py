@@ -11,8 +11,8 @@ import pytest
 
 from koktok import Recipe, hangul
 from koktok.corpora.extract import _ROLE, prose
+from koktok.formats.card import SIGNS as _SIGNS
 from koktok.metrics.gold.readers import _conllu, _sejong
-from koktok.report.markdown import _SIGNS
 from koktok.special import cut_at
 from koktok.text.blocklist import JUNK, PERSONAL, Blocklist
 from koktok.text.normalize import Folds, Normalizer

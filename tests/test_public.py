@@ -81,6 +81,18 @@ def test_a_str_alone_names_a_file_and_in_an_iterable_is_a_line(tmp_path: Path, m
         koktok.evaluate([], file)
 
 
+def test_save_refuses_another_tokenizer_without_force(tmp_path: Path) -> None:
+    small = {"segmenter": "whitespace", "holdout": 0.0, "cache": False, "required": "none"}
+    one, two = (koktok.train(["나는 집에 간다. 하늘이 맑다."] * 9, vocab_size=size, **small) for size in (370, 371))
+    for name, save, other in (("a", one.save, two.save), ("b", one.tokenizer.save, two.tokenizer.save)):
+        folder = save(tmp_path / name)
+        assert save(folder) == folder
+        with pytest.raises(UsageError, match=r"holds another tokenizer\nhint: .*force=True"):
+            other(folder)
+        assert koktok.load(folder) == one.tokenizer
+        assert koktok.load(other(folder, force=True)) == two.tokenizer
+
+
 @pytest.mark.parametrize("name", [LONG, "a" * 5000, "a\0b", "\ud800", "", "~nobody/x", "a/" * 3000, "loop/x", "["])
 def test_no_name_raises_anything_but_our_error(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -88,9 +100,7 @@ def test_no_name_raises_anything_but_our_error(name: str, tmp_path: Path, monkey
     small = {"segmenter": "whitespace", "vocab_size": 380, "cache": False}
     prefixed = [f"{kind}:{name}" for kind in ("hf", "sp", "tiktoken", "package", "cuts", "dpe", "koktok")]
     calls = [partial(koktok.load, one) for one in (name, *prefixed)]
-    calls += [
-        partial(load, name) for load in (koktok.Tokenizer.load, TrainedTokenizer.load, Recipe.load)
-    ]
+    calls += [partial(load, name) for load in (koktok.Tokenizer.load, TrainedTokenizer.load, Recipe.load)]
     calls += [partial(koktok.train, Path(one), **small) for one in (name, f"corpus:{name}") if one]
     calls += [
         partial(koktok.train, ["가"] * 9, **small, **{option: name})

@@ -36,7 +36,7 @@ def write_log(target: str, content: dict[str, Any]) -> None:
     if target == "json":
         print(text, file=sys.stderr)
         return
-    write_file(target, f"{text}\n".encode(), ours=is_log)
+    write_file(target, f"{text}\n".encode(), ours=is_log, force=True)  # `train` has looked at what is there
 
 
 def is_log(file: Path) -> bool:

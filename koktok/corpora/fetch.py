@@ -179,7 +179,7 @@ def fetch(name: str, *, force: bool = False, mirror: str | None = None, on_progr
             if place.is_dir() and not force:  # another process has fetched it
                 return place
             check_folder(place, _TEXT, [f"{source.stem}.txt" for source in recipe.source])
-            write_folder(place, lambda made: _make(recipe, made, report, mirror), _TEXT)
+            write_folder(place, lambda made: _make(recipe, made, report, mirror), _TEXT, force=True)
     except (InputError, OSError) as error:
         what = f"the corpus `{recipe.name}` cannot be written to `{place.parent}`: {error}"
         raise CorpusError(what, hint="export KOKTOK_CACHE=/a/folder/to/write/in") from error

@@ -64,7 +64,8 @@ def refuse_another(target: Path, what: str) -> UsageError:
     """Return the error for a place that holds another result."""
     kind = "folder" if target.is_dir() else "file"
     return UsageError(
-        f"output {kind} `{target}` already exists and holds another {what}", hint="choose another --out, or --force"
+        f"output {kind} `{target}` already exists and holds another {what}",
+        hint="choose another --out, or --force (in Python, force=True)",
     )
 
 
@@ -85,7 +86,7 @@ def write_file(
     content: bytes | Callable[[Path], None],
     *,
     ours: Ours | None = None,
-    force: bool = True,
+    force: bool = False,
     what: str = "result",
 ) -> Path:
     """Write a file whole or not at all; a link is followed, and a device or a pipe takes bytes.
@@ -164,7 +165,7 @@ def write_folder(
     content: Mapping[str, str | bytes] | Callable[[Path], None],
     product: Product,
     *,
-    force: bool = True,
+    force: bool = False,
 ) -> Path:
     """Write all files of a folder, or none; what koktok wrote there before is removed, and everything else stays.
 

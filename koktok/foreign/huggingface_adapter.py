@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import ArtifactError
+from koktok.files import read_bounded, read_utf8
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
-from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed, utf8
+from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.tokenizer.tokens import ByteTable, Spans
 from koktok.vocab import BYTE_OF
@@ -197,13 +198,13 @@ def _types(part: Any) -> Collection[str]:
 
 
 def _beside(path: Path) -> dict[str, bytes]:
-    return {name: (path.parent / name).read_bytes() for name in BESIDE if (path.parent / name).is_file()}
+    return {name: read_bounded(path.parent / name) for name in BESIDE if (path.parent / name).is_file()}
 
 
 def open_hf(spec: str, path: Path) -> HuggingFace:
     """A tokenizer.json, checked."""
     name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
-    text = utf8(path)
+    text = read_utf8(path)
     content = checked_json(text, str(path))
     opened = HuggingFace(text, _beside(path), spec=spec, name=name, content=content)
     for token in content.get("added_tokens") or ():  # the library may assign other ids

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.files import path_of, read_whole
+from koktok.files import path_of, read_bounded, read_utf8, read_whole
 from koktok.foreign.analysers import ANALYSERS, open_segmenter
 from koktok.foreign.cuts import open_cuts
 from koktok.foreign.library import FORMAT, LibraryTokenizer, digest_of
@@ -208,12 +208,14 @@ def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
 def _load_imported(folder: Path) -> LibraryTokenizer:
     again = "koktok import FILE --out FOLDER"
     try:
-        toml = tomllib.loads((folder / MARK).read_text(encoding="utf-8"))
+        toml = tomllib.loads(read_utf8(folder / MARK))
         table = toml["imported"]
         library, digest, newer = table["library"], table["sha256"], table["format"] != FORMAT
         names = [Path(str(name)).name for name in table["files"]]
-        contents = {name: (folder / name).read_bytes() for name in names}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        contents = {name: read_bounded(folder / name, hint=again) for name in names}
+    except ArtifactError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(
             f"`{folder}` is no readable imported tokenizer: {type(error).__name__}: {error}", hint=again
         ) from error

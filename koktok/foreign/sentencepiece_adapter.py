@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import ArtifactError
+from koktok.files import read_bounded
 from koktok.files.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
@@ -148,4 +149,4 @@ class SentencePiece(LibraryTokenizer):
 def open_sp(spec: str, path: Path) -> SentencePiece:
     """A .model file."""
     name = path.resolve().parent.name if path.stem in ("tok", "tokenizer", "spiece", "m") else path.stem
-    return SentencePiece(path.read_bytes(), spec=spec, name=name)
+    return SentencePiece(read_bounded(path), spec=spec, name=name)

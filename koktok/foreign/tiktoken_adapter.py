@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import InputError, UsageError
-from koktok.files import typed
+from koktok.files import read_utf8, typed
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
 from koktok.formats import tiktoken
-from koktok.formats.hf import utf8
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
 from koktok.tokenizer.tokens import ByteTable
 from koktok.vocab import BYTE_CHARS
@@ -139,7 +138,7 @@ class Tiktoken(LibraryTokenizer):
 
 def ranks_at(path: Path, pattern: RanksPattern, specials: Mapping[str, int] | None = None) -> tiktoken.Ranks:
     """The ranks of a file with their pattern and special tokens."""
-    ranks = tiktoken.ranks_from_text(utf8(path), str(path))
+    ranks = tiktoken.ranks_from_text(read_utf8(path), str(path))
     return tiktoken.Ranks(path.stem, pattern.regex, ranks, dict(pattern.specials if specials is None else specials))
 
 
@@ -149,7 +148,7 @@ def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -
         return Tiktoken(tiktoken.load(path), spec=spec, name=name)
     known = published(pattern or path.stem)
     if known is None and pattern and Path(pattern).is_file():
-        known = RanksPattern(utf8(Path(pattern)).rstrip("\n"))
+        known = RanksPattern(read_utf8(Path(pattern)).rstrip("\n"))
     if known is None:
         raise _no_pattern(path, pattern)
     ranks = ranks_at(path, known, {})
@@ -175,4 +174,4 @@ def _no_pattern(path: Path, pattern: str = "") -> UsageError:
 
 def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:
     """A tekken.json of Mistral: ranks, pattern and control tokens in one file."""
-    return Tiktoken(tiktoken.ranks_from_tekken(utf8(path), str(path), path.stem), spec=spec, name=name)
+    return Tiktoken(tiktoken.ranks_from_tekken(read_utf8(path), str(path), path.stem), spec=spec, name=name)

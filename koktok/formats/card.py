@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from koktok.formats.limits import limitations, unsupported_reason
 from koktok.formats.pre_tokenizer import cutting
@@ -41,7 +41,22 @@ def _filled(section: str, **values: object) -> str:
     return _sections()[section].substitute(values)
 
 
-def _rows(rows: Iterable[Sequence[object]]) -> str:
+SIGNS: Final = re.compile(r"[\\`*\[\]<>~&|]|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that Markdown interprets inside a line or a table; an underscore inside a word is none."""
+
+
+def plain(text: str) -> str:
+    r"""Escape what Markdown would interpret: no link, no HTML, no emphasis, no cell of a table, one line.
+
+    Examples
+    --------
+    >>> print(plain("a_b <img> [x](y) *z*\n# ` c|d"))
+    a_b \<img\> \[x\](y) \*z\* # \` c\|d
+    """
+    return SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def _rows(rows: Iterable[Iterable[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
 
 
@@ -76,9 +91,9 @@ def model_card(
         eojeols=f"{signature['eojeols']:,}",
         sources=_rows(
             (
-                source.name,
+                plain(source.name),
                 f"{source.weight:g}",
-                licences.get(source.name, "not stated; text of the user"),
+                plain(licences.get(source.name, "not stated; text of the user")),
                 f"`{source.digest[:16]}`",
             )
             for source in recipe.sources
@@ -92,7 +107,7 @@ def model_card(
             compared="; SentencePiece was trained on the same words with its own defaults" if spm else "",
             rows=_rows(
                 (
-                    row.name,
+                    plain(row.name),
                     "" if row.size is None else f"{row.size:,}",
                     *(f"{x:.3f}" for x in (row.figures.tokens_per_eojeol, row.figures.f1, row.figures.f1_all)),
                     *(f"{x:.4%}" for x in (row.figures.unknown, row.figures.byte_fallback)),
@@ -112,7 +127,7 @@ def model_card(
         )
         if covered
         else "",
-        credits=_filled("credits", lines=_rows(credited)) if credited else "",
+        credits=_filled("credits", lines=_rows(map(plain, credit) for credit in credited)) if credited else "",
     )
 
 

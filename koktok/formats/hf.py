@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
@@ -298,16 +297,6 @@ def _roles(style: Style) -> dict[str, Any]:
 
 
 # --- Files of other writers -------------------------------------------------------------------------------------------
-
-
-def utf8(file: Path) -> str:
-    """The text of a file."""
-    try:
-        return file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ArtifactError(f"`{file}` is no UTF-8: {error}", hint="fetch it again") from error
-    except OSError as error:
-        raise ArtifactError(f"`{file}` cannot be read: {error}") from error
 
 
 def in_version_2(text: str, roles: Mapping[str, str]) -> str:

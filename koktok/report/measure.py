@@ -246,7 +246,7 @@ class _Measuring:
             return _Done.model_validate_json(place.read_text(encoding="utf-8"))
         done = self._measured(tokenizer)
         if place:
-            write_file(place, done.model_dump_json().encode())
+            write_file(place, done.model_dump_json().encode(), force=True)
         return done
 
     def _measured(self, tokenizer: Tokenizer) -> _Done:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from koktok.errors import InputError
+from koktok.files import FETCH_LFS, LFS_POINTER
 from koktok.hangul import count_syllables
 from koktok.progress import Done
 from koktok.text.blocks import Block
@@ -126,10 +127,15 @@ class _File:
         if len(self.report.bad_places) < PLACES:
             self.report.bad_places.append(f"{self.path}:{line}")
         if self.errors == "error":
-            what = "has null for its text" if text is None else f"holds {count} bytes that are not UTF-8"
+            what = "has no text" if text is None else f"holds {count} bytes that are not UTF-8"
             raise self.refuse(what, "errors='skip' leaves such lines out and counts them", line)
         kept = {"skip": [], "empty": [""], "replace": [_SURROGATE.sub("\ufffd", text)] if text is not None else []}
         return kept[self.errors]
+
+    def text_of(self, record: Any, field: str | None, line: int, *, known: bool) -> tuple[bool, list[str]]:
+        """Return what the policy leaves of a record, and whether the field is known to hold text."""
+        text = picked(record, field, f"`{self.path}`, line {line}", known=known)
+        return known or text is not None, self.keep(text, line)
 
     def shell(self, command: str) -> str:
         """Return the command line that gives this file to `command`, unpacked."""
@@ -205,7 +211,7 @@ def _text(file: _File, blocks: Iterable[Block], _field: str | None) -> Iterator[
 
 
 def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
-    decode, wanted = json.JSONDecoder().raw_decode, field or "text"
+    decode, wanted, known = json.JSONDecoder().raw_decode, field or "text", False
     path = wanted.split(".")
     nothing: tuple[Any, int] = (None, -1)
     for lines in blocks:
@@ -227,7 +233,9 @@ def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
-                texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
+                known, kept = file.text_of(record, field, at, known=known or bool(texts))
+                texts += kept
+        known = known or bool(texts)
         yield Block.of(texts, lines.first)
 
 
@@ -247,6 +255,16 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
     raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
+
+
+def picked(record: Any, field: str | None, place: str, *, known: bool) -> str | None:
+    """As `pick`, None also where the field is missing or holds no text, if it is `known` to hold text in a record before."""
+    try:
+        return pick(record, field, place)
+    except InputError:
+        if known and isinstance(record, Mapping):
+            return None
+        raise
 
 
 def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
@@ -386,6 +404,8 @@ def _decoded(lines: Block) -> tuple[str, bool]:
 
 def _sniff(file: _File, head: bytes) -> None:
     """Refuse a file whose first bytes are no UTF-8 text, at once and not after an hour."""
+    if head.startswith(LFS_POINTER):
+        raise file.refuse("is a Git LFS pointer, not the file", FETCH_LFS)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise file.refuse("is UTF-16; UTF-8 was wanted", file.shell("iconv -f utf-16 -t utf-8"))
     if b"\0" in head[:8192]:

@@ -24,7 +24,7 @@ from koktok.files import path_of
 from koktok.progress import Done
 from koktok.text.blocks import Block
 from koktok.text.prefetch import read_files
-from koktok.text.records import EXTENSIONS, STDIN, ByteProgress, Errors, ReadReport, pick
+from koktok.text.records import EXTENSIONS, PLACES, STDIN, ByteProgress, Errors, ReadReport, picked
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ def _read_sources(
         broken = report.bad_lines - bad
         if broken:
             log.warning(
-                "%d undecodable lines in `%s`, the first at %s", broken, source.name, ", ".join(report.bad_places[:1])
+                "%d unreadable lines in `%s`, the first at %s", broken, source.name, ", ".join(report.bad_places[:1])
             )
         nothing = report.lines == begun and source is sources[-1] and not may_be_empty
         if report.lines == lines and (broken or nothing):
@@ -236,12 +236,18 @@ def _read_sources(
 def _read_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Generator[Block, None, None]:
     digest = hashlib.sha256()
     each = iter(items)
-    number = 1
+    number, known = 1, False
     while some := list(islice(each, _ITEMS)):
         texts = []
         for at, item in enumerate(some, number):
-            text = item if isinstance(item, str) else pick(item, field, f"item {at}")
-            texts.append((text or "").replace("\r\n", "\n"))
+            text = item if isinstance(item, str) else picked(item, field, f"item {at}", known=known)
+            known = known or text is not None
+            if text is not None:
+                texts.append(text.replace("\r\n", "\n"))
+                continue
+            report.bad_lines += 1
+            if len(report.bad_places) < PLACES:
+                report.bad_places.append(f"item {at}")
         try:
             block = Block.of(texts, number)
         except UnicodeEncodeError as error:

@@ -119,17 +119,17 @@ class Tokenizer(ABC):
         return hash(self.digest())
 
     @abstractmethod
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = False) -> Path:
         """Write a folder that `koktok.load` reads.
 
         Parameters
         ----------
         path : str or Path
-            A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
+            A new folder, or one that koktok wrote: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder, for instance a model card.
         force : bool
-            False refuses to replace another tokenizer that koktok wrote there.
+            Replace another tokenizer that koktok wrote there; refused by default, as on the command line.
 
         Raises
         ------

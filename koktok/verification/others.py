@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.errors import ArtifactError, MissingExtraError, UsageError
 from koktok.foreign.huggingface_adapter import open_hf
+from koktok.foreign.library import asking
 from koktok.formats.folder import MARK, TOKENIZER, is_imported
 from koktok.formats.probe import LINES
 from koktok.tokenizer.agree import agree
@@ -58,11 +59,9 @@ def verify_others(
     subject = f"{_DEFINITION} in tokenizers {version('tokenizers')}"
     try:
         library = auto_tokenizer(folder)
-    except ModuleNotFoundError as error:
-        if error.name != "transformers":
-            raise
-        raise MissingExtraError("transformers", "transformers") from error
-    except Exception as error:  # errors of many libraries
+    except Exception as error:  # errors of many libraries, also that a package of theirs is missing
+        if isinstance(error, ModuleNotFoundError) and error.name == "transformers":
+            raise MissingExtraError("transformers", "transformers") from error
         opens.record(False, "{}", f"{type(error).__name__}: {error}".splitlines()[0])
         return Verification(str(folder), subject, *size, (loads(), opens))
     opens.record(True, "")
@@ -82,7 +81,8 @@ def _compared(
     """Compare the ids of the library with those of the file; if `added`, with the special tokens that each adds."""
 
     def of_library(batch: Sequence[str]) -> list[list[int]]:
-        rows: list[list[int]] = library(list(batch), add_special_tokens=added)["input_ids"]
+        with asking("transformers"):
+            rows: list[list[int]] = library(list(batch), add_special_tokens=added)["input_ids"]
         return rows
 
     def of_file(batch: Sequence[str]) -> list[list[int]]:

@@ -323,7 +323,7 @@ def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
 def test_undecodable_lines_are_warned_about_and_line_numbers_stay(trained: Trained, tmp_path: Path) -> None:
     good = b"\xeb\x82\x98\xeb\x8a\x94\n"
     text = good * 2 + b"\xff\n" + good * 50
-    told = "warning: 1 undecodable line read as empty, so that line numbers stay: -:3\n"
+    told = "warning: 1 unreadable line read as empty, so that line numbers stay: -:3\n"
     for words in (("encode", trained()), ("normalize",)):
         done = koktok(*words, stdin=text)
         assert (done.returncode, done.stderr) == (0, told)
@@ -336,7 +336,7 @@ def test_undecodable_lines_are_warned_about_and_line_numbers_stay(trained: Train
     assert (broken.stdout, broken.stderr) == ("나는\n" * 2 + "\n" + "나는\n" * 50, told)
     whole = koktok("encode", trained(), "--format", "npy", "--out", tmp_path / "out", stdin=text)
     assert "52 documents, 1 file in" in whole.stderr  # token files have no lines: documents are left out
-    assert "warning: 1 undecodable line left out: -:3\n" in whole.stderr
+    assert "warning: 1 unreadable line left out: -:3\n" in whole.stderr
 
 
 def test_nothing_gives_nothing(trained: Trained, tmp_path: Path) -> None:

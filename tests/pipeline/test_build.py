@@ -187,7 +187,7 @@ def test_text_without_a_word_is_an_error(tmp_path: Path) -> None:
 def test_undecodable_lines_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(TEXT.encode() + b"\xff\xfe\n" + "너는 집에\n".encode())
     made = train([Source.of(tmp_path / "a.txt")], PLAIN)
-    assert any("1 undecodable line" in note and "a.txt:46" in note for note in made.notes)
+    assert any("1 unreadable line" in note and "a.txt:46" in note for note in made.notes)
 
 
 def test_a_second_training_asks_nothing(tmp_path: Path) -> None:

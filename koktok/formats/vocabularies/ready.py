@@ -94,7 +94,7 @@ class ReadyVocabulary:
     def _pack(self) -> Path:
         return HERE / f"{self.name}.xz"
 
-    def write(self, folder: str | Path, *, force: bool = True) -> Path:
+    def write(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, see `Tokenizer.save`."""
         return write_folder(folder, self.files, TOKENIZER, force=force)
 
@@ -105,7 +105,7 @@ class ReadyVocabulary:
         if not is_intact(place, TOKENIZER):
             for name in (*self.files, TOKENIZER.manifest):  # only koktok writes in the cache
                 (place / name).unlink(missing_ok=True)
-            self.write(place)
+            self.write(place, force=True)
         return place
 
 
