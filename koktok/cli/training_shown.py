@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.files import write_file
+from koktok.formats.card import runs_of
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
 from koktok.pipeline.estimate import ANALYSED, estimate
 from koktok.pipeline.training import Training
@@ -165,6 +166,7 @@ def _next(training: Training, out: Path) -> Iterator[str]:
             yield f"{_missed(outcome)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
     if outcome and outcome["all"] < BOUND_TO:
         yield "for more accurate cuts and more tokens: --preset encoder, or aligned, or --keep 0.95; --frontier draws the curve"
+    yield runs_of(training.tokenizer).replace("`", "")
     yield "next:"
     yield f"  koktok encode {folder} FILE --as pieces"
     yield f"  koktok verify {folder} FILE"

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from koktok.formats.limits import limitations, unsupported_reason
+from koktok.formats.limits import limitations, runs_in, unsupported_reason
 from koktok.formats.pre_tokenizer import cutting
 from koktok.formats.sentencepiece import differences
 from koktok.special import NO_LIMIT
@@ -83,6 +83,7 @@ def model_card(
         kind=vocab.kind,
         size=f"{vocab.size:,}",
         version=signature["koktok"],
+        runs=runs_of(tokenizer),
         loading=_filled("koktok", reason=reason) if reason else _filled("transformers"),
         decoded=KINDS[vocab.kind].loses or _filled("lossless"),
         good_to_know=_filled("good_to_know", limits="\n".join(f"* {line}" for line in limits)) if limits else "",
@@ -129,6 +130,13 @@ def model_card(
         else "",
         credits=_filled("credits", lines=_rows(map(plain, credit) for credit in credited)) if credited else "",
     )
+
+
+def runs_of(tokenizer: TrainedTokenizer) -> str:
+    """Where a tokenizer runs, see `koktok.formats.limits.runs_in`."""
+    recipe = tokenizer.recipe
+    pattern, prefix = recipe.pretokenize.pattern, tokenizer.prefix == "first"
+    return runs_in(tokenizer.vocab, jamo=recipe.spelled, pattern=pattern, prefix=prefix)
 
 
 def limits_of(tokenizer: TrainedTokenizer) -> list[str]:

@@ -19,7 +19,7 @@ from functools import reduce
 from itertools import chain
 from operator import getitem
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from koktok.errors import InputError
 from koktok.files import FETCH_LFS, LFS_POINTER
@@ -27,6 +27,9 @@ from koktok.hangul import count_syllables
 from koktok.progress import Done
 from koktok.text.blocks import Block
 from koktok.text.unpack import CHUNK, PACKED, damage, unpack
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Errors = Literal["skip", "empty", "replace", "error"]
 
@@ -241,7 +244,7 @@ def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
     """Return the text of a record, without a final newline; None where it is null."""
-    wanted = field or "text"
+    wanted = "text" if field is None else field
     if not isinstance(record, Mapping):
         raise InputError(f'{place} is a `{type(record).__name__}`; a record with the field "{wanted}" was wanted')
     value = record.get(wanted)
@@ -250,11 +253,23 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     outer, _, inner = wanted.partition(".")
     if wanted not in record and inner and isinstance(record.get(outer), Mapping):
         return pick(record[outer], inner, f'{place}, in "{outer}",')
+    if outer.endswith("[]") and isinstance(items := record.get(outer[:-2]), list):
+        return _joined(items, inner, f'{place}, in "{outer}",')
     hint = next((f"--field {shlex.quote(name)}" for name in _texts_in(record)), "")
     if wanted not in record:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
     raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
+
+
+def _joined(items: list[Any], field: str, place: str) -> str | None:
+    """Return the texts of the records, or strings, of a list in lines; those without text are left out, unless all are."""
+    records = items if field else [{"": item} for item in items]
+    texts = [picked(one, field or "", place, known=True) for one in records if isinstance(one, Mapping)]
+    found = [text for text in texts if text is not None]
+    if items and not found:
+        pick(records[0], field or "", place)  # raises, unless it is null
+    return "\n".join(found) if found else None
 
 
 def picked(record: Any, field: str | None, place: str, *, known: bool) -> str | None:
@@ -273,6 +288,13 @@ def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
     for key, value in record.items():
         if isinstance(value, Mapping) and depth > 1:
             yield from (f"{key}.{name}" for name in _texts_in(value, depth - 1))
+        if isinstance(value, list) and value and isinstance(value[0], Mapping) and depth > 1:
+            names = [name for name in _texts_in(value[0], 1) if name not in _ROLES]
+            yield from (f"{key}[].{name}" for name in names)
+
+
+_ROLES = ("role", "from")
+"""Fields of a turn of a chat that say who speaks."""
 
 
 def _trimmed(text: str | None) -> str | None:
@@ -327,11 +349,8 @@ def _parquet(file: _File, _blocks: Iterable[Block], field: str | None) -> Iterat
         text = (pl.String, pl.Binary, pl.Categorical)
         column, kind = pl.col(wanted), cast("Any", types.get(wanted))
         if kind is None:  # `meta.text` is a field of the column `meta`
-            outer, *inner = wanted.split(".")
-            column, kind = pl.col(outer), types.get(outer)
-            for name in inner:
-                fields = {field.name: field.dtype for field in kind.fields} if isinstance(kind, pl.Struct) else {}
-                column, kind = column.struct.field(name), fields.get(name)
+            outer, *inner = wanted.replace("[]", ".[]").split(".")
+            column, kind = _inside(pl.col(outer), types.get(outer), inner)
         if kind not in text:
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
             hint = next((f"--field {shlex.quote(name)}" for name, kind in types.items() if kind in text), "")
@@ -346,6 +365,20 @@ def _parquet(file: _File, _blocks: Iterable[Block], field: str | None) -> Iterat
             file.progress.add(int(share * len(values)))
     except pl.exceptions.PolarsError as error:
         raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {shlex.quote(str(file.path))}") from error
+
+
+def _inside(column: pl.Expr, kind: Any, names: Sequence[str]) -> tuple[pl.Expr, Any]:
+    """Return a field of a column and its type, None if there is none; the texts of a list, `[]`, are joined to lines."""
+    import polars as pl
+
+    if not names:
+        return column, kind
+    name, *inner = names
+    if name == "[]" and isinstance(kind, pl.List):
+        field, kind = _inside(pl.element(), kind.inner, inner)
+        return column.list.eval(field.cast(pl.String)).list.join("\n"), kind
+    fields = {field.name: field.dtype for field in kind.fields} if isinstance(kind, pl.Struct) else {}
+    return _inside(column.struct.field(name), fields.get(name), inner) if name in fields else (column, None)
 
 
 def _column(file: _File, first: int, values: Iterable[bytes | None]) -> Block:

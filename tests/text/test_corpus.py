@@ -336,6 +336,29 @@ def test_records_without_text_follow_one_rule(tmp_path: Path) -> None:
         read(write(tmp_path / "c.jsonl", '{"text": "가"}\n3\n'))
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "python"])
+def test_texts_of_chats(suffix: str, tmp_path: Path) -> None:
+    """Turns without text are left out, and a record is one document."""
+    turns = [[("user", "안녕?"), ("tool", None), ("assistant", "네.\n둘째 줄")], [("user", "응")], [], [("tool", None)]]
+    for list_, role, content in (("messages", "role", "content"), ("conversations", "from", "value")):
+        rows = [{"id": n, list_: [{role: who, content: said} for who, said in some]} for n, some in enumerate(turns)]
+        path = tmp_path / f"{list_}.{suffix}"
+        if suffix == "jsonl":
+            write(path, "".join(f"{json.dumps(row)}\n" for row in rows))
+        elif suffix == "parquet":
+            pl.DataFrame(rows).write_parquet(path)
+        given = rows if suffix == "python" else path
+        field = f"{list_}[].{content}"
+        found = read_documents(given, field=field)
+        assert [one for one in found if one] == ["안녕?\n네.\n둘째 줄", "응"]
+        if suffix != "parquet":
+            with pytest.raises(InputError, match=re.escape(f"hint: --field '{field}'")):
+                read_documents(given, field="text")
+        with pytest.raises(InputError, match=r'has no (field|column of text) "'):
+            read_documents(given, field=f"{list_}[].wrong")
+    assert read_documents([{"texts": ["가", None, "나"]}], field="texts[]") == ["가\n나"]
+
+
 def test_a_pointer_of_git_lfs_is_named(tmp_path: Path) -> None:
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
     for name in ("a.txt", "b.jsonl", "c.csv"):
