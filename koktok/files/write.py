@@ -86,7 +86,7 @@ def write_file(
     content: bytes | Callable[[Path], None],
     *,
     ours: Ours | None = None,
-    force: bool = False,
+    force: bool = True,
     what: str = "result",
 ) -> Path:
     """Write a file whole or not at all; a link is followed, and a device or a pipe takes bytes.
@@ -165,7 +165,7 @@ def write_folder(
     content: Mapping[str, str | bytes] | Callable[[Path], None],
     product: Product,
     *,
-    force: bool = False,
+    force: bool = True,
 ) -> Path:
     """Write all files of a folder, or none; what koktok wrote there before is removed, and everything else stays.
 

@@ -41,23 +41,27 @@ def _filled(section: str, **values: object) -> str:
     return _sections()[section].substitute(values)
 
 
-SIGNS: Final = re.compile(r"[\\`*\[\]<>~&|]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that Markdown interprets inside a line or a table; an underscore inside a word is none."""
+SIGNS: Final = re.compile(r"[\\`*\[\]<>~&]|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that Markdown interprets inside a line; an underscore inside a word is none."""
+
+
+BAR: Final = "\\|"
+"""A bar that ends no cell of a table."""
 
 
 def plain(text: str) -> str:
-    r"""Escape what Markdown would interpret: no link, no HTML, no emphasis, no cell of a table, one line.
+    r"""Escape what Markdown would interpret: no link, no HTML, no emphasis, one line.
 
     Examples
     --------
-    >>> print(plain("a_b <img> [x](y) *z*\n# ` c|d"))
-    a_b \<img\> \[x\](y) \*z\* # \` c\|d
+    >>> print(plain("a_b <img> [x](y) *z*\n# `"))
+    a_b \<img\> \[x\](y) \*z\* # \`
     """
     return SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
-def _rows(rows: Iterable[Iterable[object]]) -> str:
-    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+def _rows(rows: Iterable[Iterable[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cell.replace('|', BAR) for cell in row)} |" for row in rows)
 
 
 def model_card(

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from koktok.formats.card import SIGNS, plain
+from koktok.formats.card import BAR, SIGNS, plain
 from koktok.report.schema import Report
 from koktok.report.tables import Cell, Column, Table, data_tables, sections_of
-
-_BAR = re.compile(r"(?<!\\)\|")
-"""A bar that is not escaped yet; in a table also one in code ends the cell."""
 
 
 def to_markdown(report: Report) -> str:
@@ -112,7 +109,7 @@ def table(heads: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> st
     """
 
     def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(_BAR.sub(r"\\|", cell).replace("\n", " ") for cell in cells) + " |"
+        return "| " + " | ".join(cell.replace("|", BAR).replace("\n", " ") for cell in cells) + " |"
 
     rule = "|" + "|".join("---:" if side == "r" else "---" for side in sides) + "|"
     return "\n".join([line(heads), rule, *map(line, rows)])

@@ -62,7 +62,7 @@ def alphabet_of(
     >>> "가" in found, "뷁" in found, "A" in found
     (True, False, True)
     >>> len(found), sorted({*"안녕하세요괜찮아요맛있어요"} - {*found})
-    (152, [])
+    (203, [])
     """
     slots = vocab_size - taken
     pairs = [*words]

@@ -127,7 +127,7 @@ def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_p
     assert state(out).keys() == ours | others.keys()
     works("report", "syllables", "--text", NEWS, "--resamples", 0, "-q", "-o", out)  # a guest, also here
     assert state(out).keys() == ours | others.keys() | {f"report.{end}" for end in ("json", "md", "html", "sha256")}
-    Tokenizer.load(trained()).save(out)
+    Tokenizer.load(trained()).save(out, force=True)
     assert {"report.json", "tokenizer.json", "model.safetensors"} <= state(out).keys()
     assert "vocab.json" not in state(out)
 
@@ -137,7 +137,7 @@ def test_a_folder_of_format_1_keeps_what_koktok_is_not_known_to_write(trained: T
     for later in ("koktok.sha256", "probe.json"):  # what format 1 had not
         (out / later).unlink()
     others = fill_with_others(out)
-    Tokenizer.load(trained(train={"model": "ngram"})).save(out)
+    Tokenizer.load(trained(train={"model": "ngram"})).save(out, force=True)
     assert state(out).keys() == {"koktok.sha256", "koktok.toml", "probe.json", "vocab.json"} | others.keys()
     recipe = tmp_path / "project"
     recipe.mkdir()
@@ -419,7 +419,7 @@ both = [Tokenizer.load(one), Tokenizer.load(two)]
 print("now", flush=True)
 while True:
     for tokenizer in both:
-        tokenizer.save(out)
+        tokenizer.save(out, force=True)
 """
 
 
@@ -458,7 +458,7 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
     process.kill()
     process.communicate()
     assert (len(failures), seen, reads[0] > 20) == (0, digests, True), failures[:3]
-    Tokenizer.load(one).save(out)
+    Tokenizer.load(one).save(out, force=True)
     assert Tokenizer.load(out).vocab.digest() == Tokenizer.load(one).vocab.digest()
     assert names(tmp_path) == ["out"]
 
