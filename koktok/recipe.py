@@ -216,9 +216,9 @@ class TrainRecipe(_Section):
     ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
-    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables and 54 common signs; `auto`: those if
-    the syllables take at most a sixth of the ids, else those of everyday phrases; in a recipe also a list of strings with the
-    characters."""
+    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables, 51 letters and 54 common signs;
+    `auto`: those if the syllables take at most a sixth of the ids, else the letters and the syllables of everyday phrases; in a
+    recipe also a list of strings with the characters."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0

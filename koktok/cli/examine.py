@@ -312,9 +312,7 @@ def report(
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="A row for cuts from a file: lines of JSON with text and cuts."),
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option(help="TrainedTokenizer to compare with. [the first that runs]")
-    ] = None,
+    reference: Annotated[str | None, typer.Option(help="Tokenizer to compare with. [the first that runs]")] = None,
     english: Annotated[list[str] | None, typer.Option(help="English text, measured separately.")] = None,
     code: Annotated[list[str] | None, typer.Option(help="Source code, measured separately.")] = None,
     parallel: Annotated[
