@@ -155,3 +155,12 @@ def test_the_options_of_train_stand_in_groups() -> None:
     heads = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert heads == ["Arguments:", "Output:", "Options:", "Model:", "Korean:", "Data:", "Special tokens:"]
     assert shown.index("Korean:") < shown.index("--segmenter") < shown.index("Data:")
+
+
+def test_names_in_a_card_stay_text(tmp_path: Path) -> None:
+    text = tmp_path / "[x](javascript:alert)|<b> *a*.txt"
+    text.write_text("나는 집에 간다. 하늘이 맑다.\n" * 9, encoding="utf-8")
+    made = koktok.train(text, segmenter="whitespace", vocab_size=370, holdout=0.0, cache=False, required="none")
+    card = (made.save(tmp_path / "made") / "README.md").read_text("utf-8")
+    assert r"| \[x\](javascript:alert)\|\<b\> \*a\* | 1 |" in card
+    assert "Runs in transformers, " in card
