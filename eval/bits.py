@@ -36,13 +36,13 @@ from eval.machine import Told, machine
 from eval.peers import PEERS, digest_of, train_peer
 from eval.placebo import PLACEBOS, placebos
 from eval.texts import data_of, parts
+from koktok.adapters import load
 from koktok.files import cache_dir, write_file
-from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney, lines_of, unknown_bits
 from koktok.metrics.registry import Floats
 from koktok.metrics.statistics import Table, around, combined, standard_error
 from koktok.report.markdown import table
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 PEER: Final = "SentencePiece Unigram, defaults"
 """Whose line of sizes the others are compared with."""

@@ -36,8 +36,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from eval.machine import Told, machine
 from eval.peers import koktok_peer, train_peer
 from eval.texts import base_lines
+from koktok.model.tokens import Tokens
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.tokens import Tokens
 
 Work = Callable[[], Any]
 Peer = Callable[[list[str]], list[Any]]

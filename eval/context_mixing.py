@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 CONTEXTS: Final = 13
 SLOTS: Final = 1 << 22

@@ -49,7 +49,7 @@ def child(row: str, file: Path, size: int, out: Path, cache: Path, min_count: in
         lines = file.read_text(encoding="utf-8").splitlines()
         return next(peer for peer in PEERS if peer.name == row).make(lines, size, out)
     from koktok import Recipe
-    from koktok.pipeline import train
+    from koktok.pipeline.train import train
     from koktok.text.sources import Source
 
     of_training = {"vocab_size": size} | ({"min_count": min_count} if min_count else {})
@@ -115,7 +115,7 @@ def _spent() -> float:
 
 def f1_of(spec: str, golds: Sequence[Path]) -> list[str]:
     """Boundary F1 on each gold; nothing of a training that was ended."""
-    from koktok.foreign import load
+    from koktok.adapters import load
     from koktok.metrics import GoldPage, score
     from koktok.metrics.gold import read_gold  # here, so that no child's time has it
 

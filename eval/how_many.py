@@ -29,9 +29,9 @@ from koktok.formats.vocabularies import ready_vocabularies
 from koktok.hangul import syllable_mask
 from koktok.metrics import Text
 from koktok.metrics.statistics import BLOCK, Units
+from koktok.model.tokens import code_points
 from koktok.report.markdown import plain, table
 from koktok.report.measure import Entry
-from koktok.tokenizer.tokens import code_points
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Peers, trained on the same lines at the same size and kept on disk, so that an interrupted run goes on where it was.
 
-Each peer is a function that trains into a folder and returns a spec for `koktok.foreign`. A folder is found again by the digest
+Each peer is a function that trains into a folder and returns a spec for `koktok.adapters`. A folder is found again by the digest
 of everything that decides it: the lines, the size, the peer and the versions of the libraries.
 """
 
@@ -181,10 +181,10 @@ def _kiwi_sw(lines: Sequence[str], size: int, folder: Path) -> str:
 
 def _koktok(lines: Sequence[str], size: int, folder: Path, *, other: dict[str, object], **train: object) -> str:
     from koktok import Recipe
-    from koktok.pipeline import road
+    from koktok.pipeline.train import train as train_tokenizer
 
     recipe = Recipe().changed(holdout=0.0, train={"vocab_size": size, **train}, **other)
-    road.train(lines, recipe).tokenizer.save(folder / "tokenizer")
+    train_tokenizer(lines, recipe).tokenizer.save(folder / "tokenizer")
     return f"koktok:{folder / 'tokenizer'}"
 
 

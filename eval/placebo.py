@@ -18,7 +18,8 @@ import numpy as np
 from eval.peers import Peer
 from koktok import Recipe
 from koktok.count import words_of
-from koktok.pipeline import road
+from koktok.pipeline.train import Options, segment_text
+from koktok.pipeline.train import train as train_tokenizer
 from koktok.segment import Morpheme, Policy, Segmenter, text_to_analyse
 from koktok.segment.lexicon_file import analyses, write_lexicon
 from koktok.segment.policy import cuts_of
@@ -109,13 +110,13 @@ def displaced(word: str, morphemes: Sequence[Morpheme], displace: Displace) -> t
 
 def _train(lines: Sequence[str], size: int, folder: Path, *, displace: Displace, **train: object) -> str:
     recipe = Recipe().changed(holdout=0.0, train={"vocab_size": size, **train})
-    _, prepared = road.segment_text(lines, recipe, road.Options())
+    _, prepared = segment_text(lines, recipe, Options())
     strings = [*prepared.segmented.words, *(prepared.runs.words if prepared.runs else ())]
     words = sorted({text_to_analyse(word) for text in strings for word in words_of(text)} - {""})
     wrong = Displaced(prepared.segmenter, displace)
     lexicon = folder / "lexicon.parquet"
     write_lexicon(lexicon, analyses(words, wrong), wrong.signature(), {})
-    made = road.train(lines, recipe, lexicon=lexicon, cache=False)
+    made = train_tokenizer(lines, recipe, lexicon=lexicon, cache=False)
     if made.asked:
         raise AssertionError(f"{made.asked} words were cut by the analyser itself")
     made.tokenizer.save(folder / "tokenizer")

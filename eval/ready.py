@@ -22,14 +22,14 @@ from pathlib import Path
 
 from eval.machine import machine
 from eval.texts import CAP, GOLDS, data_of, split
+from koktok.adapters import load
+from koktok.adapters.sentencepiece_adapter import SentencePiece
 from koktok.corpora.fetch import fetch, texts
 from koktok.files import write_file
-from koktok.foreign import load
-from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.formats.vocabularies import find, packed, ready_vocabularies
 from koktok.metrics import GoldPage, Text, score
 from koktok.metrics.gold import read_gold
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 
 def build(name: str) -> None:

@@ -15,12 +15,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
+from koktok.adapters import LibraryTokenizer, load
 from koktok.errors import ArtifactError
-from koktok.foreign import LibraryTokenizer, load
 from koktok.formats.detect import IN_A_FOLDER
 from koktok.formats.hf import parsed, utf8
-from koktok.tokenizer.tokens import Tokens
-from koktok.vocab import UNKNOWN
+from koktok.model.tokens import Tokens
+from koktok.model.vocab import UNKNOWN
 
 
 class Characters(LibraryTokenizer):

@@ -31,7 +31,7 @@ from koktok.formats import tiktoken
 from koktok.formats.gguf import read, table_of, write, write_into
 from koktok.formats.hf import in_version_2
 from koktok.formats.limits import unsupported_reason
-from koktok.pipeline import train
+from koktok.pipeline.train import train
 from koktok.progress import counted
 from koktok.recipe import Recipe
 from koktok.text import sources

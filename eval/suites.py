@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.texts import CAP, split
-from koktok.foreign import package_names
+from koktok.adapters import package_names
 from koktok.metrics import Text
 from koktok.metrics.gold import GoldCorpus, read_gold
 from koktok.metrics.gold.spans import read_spans

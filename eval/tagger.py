@@ -29,16 +29,16 @@ from eval.machine import write_between
 from eval.peers import PEERS, digest_of, train_peer
 from eval.placebo import PLACEBOS
 from eval.texts import data_of, split
+from koktok.adapters import load
 from koktok.corpora.fetch import fetch
 from koktok.files import cache_dir, write_file
-from koktok.foreign import load
 from koktok.hangul import is_syllable
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
 from koktok.metrics.spans import SpanPage, span_table
+from koktok.model.tokens import Ints
 from koktok.recipe import TrainRecipe
 from koktok.report.markdown import table
-from koktok.tokenizer.any_tokenizer import Tokenizer
-from koktok.tokenizer.tokens import Ints
+from koktok.tokenizer.protocol import Tokenizer
 
 SIZE: Final = 32_000
 FOLDS: Final = 5

@@ -10,15 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from koktok.adapters import load
     from koktok.errors import KoktokError
     from koktok.extension.extend import extend
-    from koktok.foreign import load
     from koktok.metrics import evaluate
-    from koktok.pipeline.road import train
+    from koktok.model.encoding import Encoding
+    from koktok.pipeline.train import train
     from koktok.pipeline.training import Training
     from koktok.recipe import Recipe
-    from koktok.tokenizer.any_tokenizer import Tokenizer
-    from koktok.tokenizer.encoding import Encoding
+    from koktok.tokenizer.protocol import Tokenizer
     from koktok.verification import verify
 
 __all__ = [
@@ -35,15 +35,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Encoding": "koktok.tokenizer.encoding",
+    "Encoding": "koktok.model.encoding",
     "KoktokError": "koktok.errors",
     "Recipe": "koktok.recipe",
-    "Tokenizer": "koktok.tokenizer.any_tokenizer",
+    "Tokenizer": "koktok.tokenizer.protocol",
     "Training": "koktok.pipeline.training",
     "evaluate": "koktok.metrics",
     "extend": "koktok.extension.extend",
-    "load": "koktok.foreign.open",
-    "train": "koktok.pipeline.road",
+    "load": "koktok.adapters.open",
+    "train": "koktok.pipeline.train",
     "verify": "koktok.verification",
 }
 

@@ -11,7 +11,7 @@ compatibility jamo, join the typed ㅎㅏㄴ to 한.
 The letters, their order and their typed forms are those of the package `jamo`. Its `h2j` equals `split` (a test); a table for
 `str.translate` is six times as quick (100 against 590 ns a character).
 
-Streaming: what composes on decoding is not prefix-stable. `koktok.tokenizer.decoding` holds a syllable back until it is
+Streaming: what composes on decoding is not prefix-stable. `koktok.model.decoding` holds a syllable back until it is
 complete; Hugging Face's `DecodeStream` raises "Invalid prefix" at the first syllable that grows (가 becomes 갔).
 """
 

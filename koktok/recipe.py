@@ -26,16 +26,16 @@ from pydantic import (
     model_validator,
 )
 
-from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
 from koktok.files import read_utf8
-from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
+from koktok.model import special as styles
+from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
+from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
 from koktok.text.prefix import Prefix
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
-from koktok.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 
 __all__ = [
     "Options",
@@ -254,7 +254,7 @@ class TrainRecipe(_Section):
 class SpecialRecipe(_Section):
     """Special tokens: their roles, the template, and the settings of transformers.
 
-    Nothing here changes a piece, so `koktok.formats.styles.restyle` changes it without a new training.
+    Nothing here changes a piece, so `koktok.tokenizer.restyle.restyle` changes it without a new training.
     """
 
     style: StyleName = "plain"
@@ -406,7 +406,7 @@ class Recipe(_Section):
         return (*head, *styles.reserved_slots(self.train.reserved), *tail)
 
     def style_for(self, specials: tuple[str, ...]) -> styles.Style:
-        """The style of a vocabulary with these special tokens, see `koktok.special`."""
+        """The style of a vocabulary with these special tokens, see `koktok.model.special`."""
         settings = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
         return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **settings)
 

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from koktok.files import workplace
-from koktok.pipeline import train
+from koktok.model.vocab import KINDS
+from koktok.pipeline.train import train
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.sources import Source, read
-from koktok.vocab import KINDS
 
 MODELS: dict[str, dict[str, Any]] = {
     "unigram": {},

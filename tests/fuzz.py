@@ -28,7 +28,7 @@ from llama_cpp import llama_cpp_ids
 from koktok import Recipe, Tokenizer
 from koktok.formats import gguf, tiktoken
 from koktok.formats.limits import unsupported_reason
-from koktok.pipeline import train
+from koktok.pipeline.train import train
 from koktok.text.sources import Source
 from koktok.verification import Verification, verify
 from koktok.verification.finding import CheckResult

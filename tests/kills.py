@@ -26,12 +26,12 @@ from typer.testing import CliRunner
 
 import koktok
 from koktok import Tokenizer
-from koktok.bulk.shards import TokenFiles
 from koktok.cli import app
 from koktok.count import shards
 from koktok.count.count_files import CountFile
 from koktok.formats import gguf
 from koktok.formats.tiktoken import load as load_ranks
+from koktok.token_files import TokenFiles
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = str(ROOT / "corpora" / "mini")

@@ -21,9 +21,9 @@ from strategies import EMOJI, NASTY
 from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, ModelKind, Vocab, spell
 from koktok.recipe import FALLBACK_MODELS, WIDE_MODELS
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, ModelKind, Vocab, spell
 
 TEXTS = 40
 """Texts a vocabulary."""

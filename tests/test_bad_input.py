@@ -16,12 +16,12 @@ import pytest
 from conftest import MODELS, koktok
 
 from koktok import KoktokError, Recipe, Tokenizer
+from koktok.adapters import load
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.foreign import load
-from koktok.pipeline import train
+from koktok.model.vocab import Vocab
+from koktok.pipeline.train import train
 from koktok.text.sources import Source
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
 

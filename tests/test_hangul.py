@@ -22,8 +22,8 @@ from koktok.errors import InputError, RecipeError
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.hf import jamo_decoders
 from koktok.formats.sentencepiece import _joins, charsmap
+from koktok.model.vocab import Vocab
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc
-from koktok.vocab import Vocab
 
 SYLLABLES = [chr(c) for c in range(0xAC00, 0xD7A4)]
 # What may stand beside a syllable and mislead: jamo of each kind, fillers, marks of two and three bytes, joiners.

@@ -15,8 +15,8 @@ from conftest import ROOT
 import koktok
 
 ROOMS = [
-    "errors", "hangul", "files", "progress", "text", "corpora", "count", "segment", "vocab", "special", "recipe", "training",
-    "tokenizer", "bulk", "formats", "foreign", "extension", "instances", "cluster", "metrics", "pipeline", "verification",
+    "errors", "hangul", "files", "progress", "text", "corpora", "count", "segment", "model", "recipe", "training",
+    "tokenizer", "bulk", "formats", "adapters", "extension", "instances", "token_files", "cluster", "metrics", "pipeline", "verification",
     "report", "cli",
 ]  # fmt: skip
 """The rooms in the order of the data flow, as docs/architecture.md shows them."""

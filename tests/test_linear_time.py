@@ -11,14 +11,14 @@ import pytest
 
 from koktok import Recipe, hangul
 from koktok.corpora.extract import _ROLE, prose
-from koktok.formats.card import SIGNS as _SIGNS
 from koktok.metrics.gold.readers import _conllu, _sejong
-from koktok.special import cut_at
+from koktok.model.special import cut_at
+from koktok.model.vocab import Vocab
+from koktok.pipeline.card import SIGNS as _SIGNS
 from koktok.text.blocklist import JUNK, PERSONAL, Blocklist
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab
 
 UNITS = (
     "a", "1", " ", "가", "ㅋ", ".", "-", "_", "/", "+", ":", ":a", "a@", "1-", "82-", "> ", "<", "<a ", "[", "[[", "](", "`", "|", "- ",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from koktok import Recipe
 from koktok.count import Counts, sample
 from koktok.count.sample import WHOLE, enough, sampled, weights
-from koktok.pipeline import road
+from koktok.pipeline.train import train as train_tokenizer
 from koktok.segment import Morpheme
 
 NUMBERS = st.lists(st.integers(1, 60), min_size=1, max_size=80).map(lambda n: np.array(n, np.uint64))
@@ -116,7 +116,7 @@ def figures(lines: list[str], cut: dict[str, int], held: list[str], **train: Any
     recipe = Recipe().changed(
         holdout=0.0, train={"vocab_size": VOCABULARY, "required": "none", **train}, segment={"segmenter": "mecab"}
     )
-    made = road.train(lines, recipe, cache=False)
+    made = train_tokenizer(lines, recipe, cache=False)
     tokens = words = hits = found = 0
     for line in held:
         encoding = made.tokenizer.encode(line)
@@ -135,7 +135,7 @@ def test_the_dials_mean_the_same_on_both_sides_of_every_threshold(preset: str, m
     """Everything kept and the default give the same tokens within .5 % and the same boundary F1 within .01."""
     lines, cut = zipf_text(40_000)
     held, lines = lines[-300:], lines[:-300]
-    monkeypatch.setattr(road, "in_subprocess", lambda *_, **__: Known(cut))
+    monkeypatch.setattr("koktok.pipeline.train.in_subprocess", lambda *_, **__: Known(cut))
     tokens, f1, words = figures(lines, cut, held, preset=preset, min_count=1)
     for whole in (words - 1, words // 3):
         monkeypatch.setattr(sample, "WHOLE", whole)

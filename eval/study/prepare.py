@@ -19,13 +19,13 @@ from eval.study.data import Lists, write_arrays
 from eval.study.sizes import PARAGRAPH, ROWS, Size
 from eval.tagger import SENTENCEPIECE, Sentences, at_tokens
 from eval.texts import data_of, parts
+from koktok.adapters import load
 from koktok.files import write_file
-from koktok.foreign import load
 from koktok.metrics import Text
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
 from koktok.metrics.language_model import unknown_bits
 from koktok.recipe import TrainRecipe
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 PIECE: Final = 2_000
 """Bytes of neighbouring lines that stay together when the order of training text is drawn."""

@@ -2,7 +2,7 @@
 
 In: texts, and the parts of a tokenizer (vocabulary, normalizer, pattern). Out: flat ids, and texts again. Reading order: `texts`
 (UTF-16), `units` (which cuts are safe, and cutting), `table`, `trie`, an algorithm each in `unigram`, `bpe` and `longest`,
-`solvers`, `known_patterns`, then `encoder`, which puts them together, `mapped` (files), `decoder`, and `shards` on a disk.
+`solvers`, `known_patterns`, then `encoder`, which puts them together, `mapped` (files), and `decoder`.
 """
 
 from __future__ import annotations

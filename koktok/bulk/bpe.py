@@ -30,7 +30,7 @@ from koktok.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.vocab import Vocab
+    from koktok.model.vocab import Vocab
 
 
 _SHORT = 40  # parts: so many are looked over before every join, which beats a heap

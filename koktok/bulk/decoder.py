@@ -27,9 +27,9 @@ from koktok import hangul
 from koktok.bulk.arrays import checked_flat
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import CODEC
+from koktok.model.decoding import checked_ids
+from koktok.model.vocab import MARK, Vocab
 from koktok.text.prefix import Prefix, without_prefix
-from koktok.tokenizer.decoding import checked_ids
-from koktok.vocab import MARK, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,17 +27,17 @@ from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
 from koktok.bulk.texts import CODEC, MARK_UNIT, Texts
 from koktok.bulk.units import NOT_PLAIN, cut_units, cuts_of, marks_of
 from koktok.errors import UsageError
-from koktok.special import cut_at
+from koktok.model.special import cut_at
+from koktok.model.tokens import Tokens
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.patterns import PublishedPattern
 from koktok.text.prefix import SPACE_MARK, Prefix
-from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from koktok.model.vocab import Vocab
     from koktok.text.pretokenize import Pattern
-    from koktok.vocab import Vocab
 
 
 _ROOM = 1 << 16
@@ -53,7 +53,7 @@ class Encoder:
     Examples
     --------
     >>> from koktok.text.pretokenize import Pattern
-    >>> from koktok.vocab import Vocab
+    >>> from koktok.model.vocab import Vocab
     >>> encoder = Encoder(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}), Normalizer(), Pattern())
     >>> [ids.tolist() for ids in encoder(["가나가", "", "나"])]
     [[257, 256], [], [258]]

@@ -13,7 +13,7 @@ from numba import njit
 from koktok.bulk.trie import Trie, put_bytes, read_symbols, step
 
 if TYPE_CHECKING:
-    from koktok.vocab import Vocab
+    from koktok.model.vocab import Vocab
 
 
 def wordpiece(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # noqa: ARG001

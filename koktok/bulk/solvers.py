@@ -1,4 +1,4 @@
-"""The models in compiled code, many pretokens a call: the same ids as `koktok.tokenizer.models`, ties and unknown characters too.
+"""The models in compiled code, many pretokens a call: the same ids as `koktok.model.models`, ties and unknown characters too.
 
 `KINDS` names for each kind a function that returns the kernel of its algorithm, and the arrays that it reads besides symbols.
 """
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.bulk.trie import Trie
-from koktok.vocab import KINDS, named
+from koktok.model.vocab import KINDS, named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.vocab import Vocab
+    from koktok.model.vocab import Vocab
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class Solver:
     Examples
     --------
     >>> from koktok.bulk.texts import CODEC
-    >>> from koktok.vocab import Vocab
+    >>> from koktok.model.vocab import Vocab
     >>> solver = Solver.of(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
     >>> data = np.frombuffer("가나가é".encode(CODEC), np.uint16)
     >>> ids, offsets = solver(data, np.array([0, 2]), np.array([2, 4]))

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from koktok.bulk.units import code_point
-from koktok.vocab import BYTE_CHARS, MARK, SCORE_STEP, Vocab
+from koktok.model.vocab import BYTE_CHARS, MARK, SCORE_STEP, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 
 from koktok.bulk.trie import PARENT, Trie, put_bytes, read_symbols
-from koktok.vocab import SCORE_STEP
+from koktok.model.vocab import SCORE_STEP
 
 if TYPE_CHECKING:
-    from koktok.vocab import Vocab
+    from koktok.model.vocab import Vocab
 
 
 _WORST = -(1 << 62)

@@ -78,7 +78,7 @@ def doctor(
 
     Example: koktok doctor my-tokenizer --text text.txt
     """
-    from koktok.foreign import load
+    from koktok.adapters import load
     from koktok.progress import ConsoleProgress, print_line
     from koktok.report.doctor import SEVERITIES, diagnose
     from koktok.text.blocklist import Blocklist
@@ -149,7 +149,7 @@ def diff(
 
     Example: koktok diff koktok:ko-16k koktok:ko-32k --text text.txt
     """
-    from koktok.foreign import load
+    from koktok.adapters import load
     from koktok.progress import ConsoleProgress, print_line
     from koktok.report.diff import difference
 
@@ -201,8 +201,8 @@ def _interval(difference: Difference, units: str) -> str:
 
 def _engine(specs: list[str], report: Report, lines: Sequence[str], *, quiet: bool) -> str:
     """The page of `koktok playground` with the rows that koktok trained; '' where none is."""
+    from koktok.adapters import load
     from koktok.cli.playground import page_of
-    from koktok.foreign import load
     from koktok.report.measure import entries_of
     from koktok.tokenizer import TrainedTokenizer
 

@@ -15,7 +15,7 @@ from koktok.errors import UsageError
 from koktok.files import typed
 
 if TYPE_CHECKING:
-    from koktok.foreign import LibraryTokenizer
+    from koktok.adapters import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
 
 
@@ -61,8 +61,8 @@ def export(
 
     Example: koktok export my-tokenizer --to hf --style bert -o for-bert
     """
+    from koktok.adapters.open import load_folder
     from koktok.files import place_of
-    from koktok.foreign.open import load_folder
     from koktok.formats.folder import MARK
 
     if place_of(out) == tokenizer.resolve():
@@ -102,11 +102,11 @@ def export(
 
 
 def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
+    from koktok.adapters import LibraryTokenizer, hf_files
+    from koktok.adapters.conversion import agreement
+    from koktok.adapters.huggingface_adapter import HuggingFace
+    from koktok.adapters.sandbox import PROBES
     from koktok.files import write_folder
-    from koktok.foreign import LibraryTokenizer, hf_files
-    from koktok.foreign.conversion import agreement
-    from koktok.foreign.huggingface_adapter import HuggingFace
-    from koktok.foreign.sandbox import PROBES
     from koktok.formats.folder import TOKENIZER, checksum_of
     from koktok.formats.limits import unsupported_reason
     from koktok.formats.probe import PROBE, probe_json
@@ -122,7 +122,7 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
     before, roles = tokenizer.digest(), dict(tokenizer.roles)
     if looks:
-        from koktok.formats.styles import restyle
+        from koktok.tokenizer.restyle import restyle
 
         tokenizer = restyle(tokenizer, **looks)
     reason = unsupported_reason("hf", tokenizer.vocab)
@@ -143,8 +143,8 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
 
 
 def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bool) -> list[str]:
+    from koktok.adapters import LibraryTokenizer, hf_files
     from koktok.files import write_file
-    from koktok.foreign import LibraryTokenizer, hf_files
     from koktok.formats.hf import in_version_2, tokenizer_json
     from koktok.formats.limits import unsupported_reason
 
@@ -169,9 +169,9 @@ def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bo
 def _spm(
     tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, user_defined: list[str], *, force: bool
 ) -> list[str]:
+    from koktok.adapters import LibraryTokenizer
+    from koktok.adapters.sentencepiece_adapter import SentencePiece
     from koktok.files import write_file
-    from koktok.foreign import LibraryTokenizer
-    from koktok.foreign.sentencepiece_adapter import SentencePiece
     from koktok.formats.sentencepiece import differences, may_be_ours, model_proto
 
     if isinstance(tokenizer, LibraryTokenizer):
@@ -199,9 +199,9 @@ def _spm(
 def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
     from dataclasses import replace
 
+    from koktok.adapters import LibraryTokenizer
+    from koktok.adapters.tiktoken_adapter import Tiktoken
     from koktok.files import write_folder
-    from koktok.foreign import LibraryTokenizer
-    from koktok.foreign.tiktoken_adapter import Tiktoken
     from koktok.formats.tiktoken import EXPORT, files, ranks_of
 
     if isinstance(tokenizer, LibraryTokenizer):
@@ -220,7 +220,7 @@ def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: s
 def _gguf(
     tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: str, into: Path | None, *, force: bool
 ) -> list[str]:
-    from koktok.foreign import LibraryTokenizer, gguf_table
+    from koktok.adapters import LibraryTokenizer, gguf_table
     from koktok.formats import gguf
 
     if isinstance(tokenizer, LibraryTokenizer):
@@ -265,9 +265,9 @@ def import_(
 
     Example: koktok import tokenizer.json -o theirs
     """
+    from koktok.adapters import LibraryTokenizer, load
+    from koktok.adapters.sandbox import PROBES
     from koktok.files import check_folder
-    from koktok.foreign import LibraryTokenizer, load
-    from koktok.foreign.sandbox import PROBES
     from koktok.formats.folder import TOKENIZER
 
     if check_folder(out, TOKENIZER) == file.resolve():

@@ -148,7 +148,7 @@ def _packed(
     quiet: bool,
     **settings: Any,
 ) -> Packed:
-    from koktok.foreign import load
+    from koktok.adapters import load
     from koktok.instances.packing import LONG_DOCUMENT, write_packed
     from koktok.instances.word_cuts import WordCuts
     from koktok.recipe import Recipe

@@ -103,7 +103,7 @@ def _keep(word: str) -> float | dict[str, float]:
 
 
 def _chat_template(name: str) -> str | None:
-    from koktok.formats.styles import chat_template_of
+    from koktok.tokenizer.restyle import chat_template_of
 
     return chat_template_of(name)
 

@@ -11,7 +11,7 @@ import typer
 from koktok.cli.options import Field, Folder, Folders, Force, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
-    from koktok.foreign import LibraryTokenizer
+    from koktok.adapters import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
 
 
@@ -40,8 +40,8 @@ def playground(
 
     Example: koktok playground my-tokenizer -o page.html
     """
+    from koktok.adapters.open import load
     from koktok.files import check_file, write_file
-    from koktok.foreign.open import load
     from koktok.report.names import distinct
     from koktok.report.playground.web_page import is_page
 
@@ -82,7 +82,7 @@ def page_of(
     against: str = "",
 ) -> str:
     """The page, with the morphemes of the words of some lines, of the vocabularies and of its own examples."""
-    from koktok.foreign import LibraryTokenizer
+    from koktok.adapters import LibraryTokenizer
     from koktok.progress import ConsoleProgress
     from koktok.report.playground.lexicon import WORDS, lexicon, runs_of, words_of
     from koktok.report.playground.web_page import examples, to_page

@@ -24,7 +24,7 @@ from koktok.cli.options import (
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from koktok.tokenizer.any_tokenizer import Tokenizer
+    from koktok.tokenizer.protocol import Tokenizer
 
 
 class Format(StrEnum):
@@ -87,10 +87,10 @@ def encode(
     """
     import json
 
-    from koktok.foreign.open import load_folder
+    from koktok.adapters.open import load_folder
+    from koktok.model.vocab import readable
     from koktok.progress import SPACE, print_line
     from koktok.tokenizer import TrainedTokenizer
-    from koktok.vocab import readable
 
     loaded = load_folder(tokenizer)
     if format is not None or out is not None:
@@ -155,10 +155,10 @@ def _write_token_files(
     force: bool,
     quiet: bool,
 ) -> None:
-    from koktok.bulk.shards import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
     from koktok.progress import ConsoleProgress, counted
     from koktok.text.records import ReadReport
+    from koktok.token_files import SHARD_TOKENS, write_token_files
 
     roles = tokenizer.roles
     edges: dict[str, list[str]] = {"bos": [], "eos": []}
@@ -202,7 +202,7 @@ def decode(
 
     Example: koktok decode my-tokenizer ids.txt
     """
-    from koktok.foreign.open import load_folder
+    from koktok.adapters.open import load_folder
     from koktok.progress import print_line
 
     loaded = load_folder(tokenizer)
@@ -356,8 +356,8 @@ def _learn_segmenter(
     from koktok.progress import ConsoleProgress, counted
     from koktok.recipe import Recipe
     from koktok.segment import segmenter_for, text_to_analyse
-    from koktok.training.dpe.learning import learn_cuts
-    from koktok.training.dpe.learnt import FOLDER
+    from koktok.segment.dpe.learnt import FOLDER
+    from koktok.training.dpe import learn_cuts
 
     if tsv:
         raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")

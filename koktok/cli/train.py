@@ -15,7 +15,7 @@ from koktok.cli.options import MOST_THREADS, Field, Force, Paths, Quiet, RecipeF
 from koktok.errors import InputError, VocabSizeError
 
 if TYPE_CHECKING:
-    from koktok.pipeline.road import Options
+    from koktok.pipeline.train import Options
     from koktok.recipe import Recipe
     from koktok.text.sources import Source
 
@@ -95,9 +95,9 @@ def train(
     from koktok.cli import training_shown as shown
     from koktok.files import check_file, check_folder, refuse_another
     from koktok.formats.folder import CARD, MARK, TOKENIZER
-    from koktok.pipeline import road
     from koktok.pipeline.baseline import compare as compare_with_peers
-    from koktok.pipeline.road import Options
+    from koktok.pipeline.train import Options
+    from koktok.pipeline.train import train as train_tokenizer
     from koktok.pipeline.user_dictionary import with_dictionary
     from koktok.progress import ConsoleProgress
     from koktok.training.log import summary
@@ -129,7 +129,9 @@ def train(
         if check_file(log, shown.is_log).is_file() and Path(log).stat().st_size and not again:
             raise refuse_another(Path(log), "log")
     with ConsoleProgress(quiet=quiet) as progress:
-        training = road.train(sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen))))
+        training = train_tokenizer(
+            sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen)))
+        )
         progress("measure", 0, None)
         if compare and not training.reading.pruned:
             shown.note_comparison(training, progress)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from koktok.files import write_file
-from koktok.formats.card import runs_of
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
+from koktok.pipeline.card import runs_of
 from koktok.pipeline.estimate import ANALYSED, estimate
 from koktok.pipeline.training import Training
 from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, print_text, stderr, stdout, table

@@ -88,8 +88,8 @@ def vocabulary_build(
     from koktok.files import check_folder
     from koktok.formats.folder import CARD, TOKENIZER
     from koktok.formats.vocabularies import find
-    from koktok.pipeline import road
     from koktok.pipeline.baseline import compare
+    from koktok.pipeline.train import train
     from koktok.progress import ConsoleProgress
 
     ready = find(name)
@@ -98,7 +98,7 @@ def vocabulary_build(
     )
     sources = sources_of([*ready.text], None, [], quiet=quiet)
     with ConsoleProgress(quiet=quiet) as progress:
-        training = road.train(sources, ready.recipe, on_progress=announced(progress, ready.recipe), measured=True)
+        training = train(sources, ready.recipe, on_progress=announced(progress, ready.recipe), measured=True)
         progress("measure", 0, None)
         training.save(folder, compare(training).rows, force=force)
         differs = ready.differences(folder)

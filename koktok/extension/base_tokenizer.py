@@ -1,6 +1,6 @@
 """The base: the tokenizer that is extended, of any library.
 
-`koktok.foreign` reads tokenizer.json, SentencePiece models, tiktoken ranks and tekken files; a base has a kind (bytes, characters
+`koktok.adapters` reads tokenizer.json, SentencePiece models, tiktoken ranks and tekken files; a base has a kind (bytes, characters
 with byte fallback, or Unigram), strings by id, the order of merges, and the used and reserved ids. Tokenizers for which the laws
 of an extension cannot hold are refused.
 """
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from koktok.adapters import LibraryTokenizer, load
+from koktok.adapters.conversion import hf_config, hf_definition
+from koktok.adapters.library import asking
 from koktok.errors import ArtifactError
 from koktok.files import read_bounded
-from koktok.foreign import LibraryTokenizer, load
-from koktok.foreign.conversion import hf_config, hf_definition
-from koktok.foreign.library import asking
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.vocab_files import tokenizers_library
 from koktok.formats.vocabularies import folder_of
 from koktok.hangul import SYLLABLE
-from koktok.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
+from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

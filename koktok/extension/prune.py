@@ -31,11 +31,11 @@ from koktok.files import Product, check_folder, checked, read_bounded, read_utf8
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
+from koktok.model.vocab import BYTE_PIECES
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
 from koktok.text.sources import read
 from koktok.tokenizer.agree import Ids, agree
-from koktok.vocab import BYTE_PIECES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from koktok.errors import ArtifactError
 from koktok.files import read_bounded, typed
 from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, ranks_from_text
-from koktok.vocab import UNKNOWN
+from koktok.model.vocab import UNKNOWN
 
 DetectedKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken"]
 

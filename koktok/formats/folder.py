@@ -13,8 +13,8 @@ from koktok.errors import ArtifactError, UsageError
 from koktok.files import Product, read_bounded, read_utf8
 from koktok.formats import hf, sentencepiece
 from koktok.formats.limits import unsupported_reason
+from koktok.model.vocab import Vocab
 from koktok.recipe import FORMAT, Recipe
-from koktok.vocab import Vocab
 
 MARK = "koktok.toml"
 """The file that marks a folder as koktok's."""

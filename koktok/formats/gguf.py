@@ -20,13 +20,13 @@ from koktok.files import typed, write_file
 from koktok.formats.gguf_header import check, opened
 from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.formats.sentencepiece import charsmap, differences
-from koktok.special import ROLES
+from koktok.model.special import ROLES
+from koktok.model.vocab import KINDS, Vocab, splits
 from koktok.text.normalize import JamoNormalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED
-from koktok.vocab import KINDS, Vocab, splits
 
 if TYPE_CHECKING:
-    from koktok.special import Style
+    from koktok.model.special import Style
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 

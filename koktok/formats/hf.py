@@ -5,7 +5,7 @@ real spaces inside pieces, so the decoder only joins bytes and fuses, and every 
 of the library's own writer to the byte, so that `save_pretrained` right after loading changes nothing. `Tokenizer.load` reads
 the vocabulary from tokenizer.json, too.
 
-`train_new_from_iterator` on such a file (transformers 4.57.6 and 5.23, tests/test_special.py) keeps normalizer, pre-tokenizer,
+`train_new_from_iterator` on such a file (transformers 4.57.6 and 5.23, tests/model/test_special.py) keeps normalizer, pre-tokenizer,
 decoder, roles and template, and loses morpheme boundaries, byte fallback and the order of ids. Characters that are not in its
 text then decode to NUL (unigram) or to nothing (bpe), and two runs of unigram differ. Only the byte-level kinds stay lossless.
 `koktok train --recipe FOLDER` loses nothing.
@@ -22,10 +22,10 @@ from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.pre_tokenizer import FIRST_SPACE, cutting
-from koktok.special import ROLES, Style, style_for
+from koktok.model.special import ROLES, Style, style_for
+from koktok.model.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, START, Prefix
-from koktok.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
@@ -122,7 +122,7 @@ def _post_processor(vocab: Vocab, style: Style, *, prefix: bool) -> dict[str, An
 
 
 def _decoders(vocab: Vocab) -> list[dict[str, Any]]:
-    """The nodes of `koktok.tokenizer.decoding`."""
+    """The nodes of `koktok.model.decoding`."""
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
     if vocab.bytewise:
         unmark = {"type": "Replace", "pattern": {"Regex": f"^{MARK}"}, "content": ""}

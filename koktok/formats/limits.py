@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from koktok.special import ROLES
+from koktok.model.special import ROLES
+from koktok.model.vocab import KINDS, Vocab
 from koktok.text.patterns import LLAMA_CPP
 from koktok.text.pretokenize import first_crossing
-from koktok.vocab import KINDS, Vocab
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
@@ -75,7 +75,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
 
 def _stray(vocab: Vocab) -> str:
     """A piece that does not encode to itself, or ''."""
-    from koktok.tokenizer.models import BpeModel
+    from koktok.model.models import BpeModel
 
     # The same ranks over the characters that spell bytes: so a piece with half a character can be encoded, too.
     model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from koktok.model.vocab import BYTE_PIECES, WITH_UNKNOWN, Vocab, spell
 from koktok.text.prefix import SPACE_MARK, Prefix
 from koktok.text.pretokenize import Pattern, first_crossing
-from koktok.vocab import BYTE_PIECES, WITH_UNKNOWN, Vocab, spell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

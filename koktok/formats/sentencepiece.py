@@ -21,10 +21,10 @@ from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.files.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.formats.limits import that_hold, unsupported_reason
-from koktok.special import ROLES
+from koktok.model.special import ROLES
+from koktok.model.vocab import BYTE_PIECES, KINDS, Vocab
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
 from koktok.text.pretokenize import Pattern
-from koktok.vocab import BYTE_PIECES, KINDS, Vocab
 
 
 def differences(normalizer: Normalizer) -> list[str]:

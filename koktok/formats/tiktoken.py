@@ -1,6 +1,6 @@
 """tiktoken: ranks, a pattern and special tokens, for vocabularies of byte-level BPE.
 
-tiktoken merges the neighbours whose merged bytes have the lowest rank, leftmost first, as `koktok.tokenizer.models`; a rank is
+tiktoken merges the neighbours whose merged bytes have the lowest rank, leftmost first, as `koktok.model.models`; a rank is
 the priority of a piece and its id. One rule is tiktoken's own: a whole pretoken that is a piece becomes that piece, without
 merging. It makes no difference if every piece encodes to itself, which is checked here, piece by piece.
 
@@ -23,8 +23,8 @@ from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product, read_utf8
 from koktok.formats.hf import check_sparse, parsed
 from koktok.formats.limits import unsupported_reason
+from koktok.model.vocab import BYTE_OF, Vocab
 from koktok.text.patterns import PUBLISHED, TIKTOKEN
-from koktok.vocab import BYTE_OF, Vocab
 
 if TYPE_CHECKING:
     import tiktoken

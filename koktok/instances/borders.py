@@ -23,16 +23,16 @@ from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Texts
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
 from koktok.instances.word_cuts import WordCuts, strings_of
+from koktok.model.tokens import Tokens
 from koktok.text.blocks import Block
 from koktok.text.normalize import nfc
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from koktok.adapters import LibraryTokenizer
     from koktok.bulk.solvers import Solver
-    from koktok.foreign import LibraryTokenizer
 
 
 _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from koktok.adapters.open import load
 from koktok.errors import InputError, UsageError
-from koktok.foreign.open import load
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.packing import Packed
 from koktok.instances.plan import Plan
@@ -36,7 +36,7 @@ class KoktokCollator:
     --------
     >>> from koktok import Recipe
     >>> from koktok.tokenizer import TrainedTokenizer
-    >>> from koktok.vocab import Vocab
+    >>> from koktok.model.vocab import Vocab
     >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.bpe("가나 ", [" 가"], specials=["<pad>", "<mask>"]))
     >>> collator = KoktokCollator(tokenizer, Masking(rate=0.3), seed=1)
     >>> collator.mask_id, collator.pad_id

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from koktok.bulk.shards import write_megatron
 from koktok.errors import UsageError
 from koktok.files import Checkpoint, resumable
 from koktok.instances.packing import Packed
-from koktok.tokenizer.tokens import Tokens
+from koktok.model.tokens import Tokens
+from koktok.token_files import write_megatron
 
 
 def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, force: bool = False) -> dict[str, Any]:

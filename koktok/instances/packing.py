@@ -24,7 +24,6 @@ import numpy as np
 from pydantic import Field
 
 from koktok.bulk.arrays import id_type
-from koktok.bulk.shards import skip_finished
 from koktok.errors import ArtifactError, InputError, MissingExtraError
 from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.borders import MarkedTexts
@@ -36,12 +35,13 @@ from koktok.recipe import Options
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
+from koktok.token_files import skip_finished
 from koktok.tokenizer import TrainedTokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.foreign import LibraryTokenizer
+    from koktok.adapters import LibraryTokenizer
 
 
 log = logging.getLogger(__name__)

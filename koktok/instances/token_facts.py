@@ -20,7 +20,7 @@ from koktok.tokenizer import TrainedTokenizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.foreign import LibraryTokenizer
+    from koktok.adapters import LibraryTokenizer
 
 
 EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8

@@ -16,8 +16,8 @@ from koktok.metrics.gold import FUNCTIONAL, KINDS, GoldCorpus
 from koktok.metrics.page import Page, PageTokens
 from koktok.metrics.registry import ratio
 from koktok.metrics.statistics import Table, Units
-from koktok.tokenizer.any_tokenizer import Tokenizer
-from koktok.tokenizer.tokens import Ints
+from koktok.model.tokens import Ints
+from koktok.tokenizer.protocol import Tokenizer
 
 SHARED: Final = ("functional_hits", "functional_cuts", "functional_borders")
 STEMS: Final = [KINDS.index(kind) for kind in ("N|J", "V|E", "XS|E", "VCP|E")]

@@ -13,7 +13,7 @@ from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.gold.sentences import word_class
 from koktok.metrics.page import PageTokens
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 WORDS: Final = 2000  # distinct eojeols of which every pair is compared
 

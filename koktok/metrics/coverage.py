@@ -9,7 +9,7 @@ import numpy as np
 
 from koktok import hangul
 from koktok.corpora.fetch import mini_lines
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 
 @dataclass(frozen=True)

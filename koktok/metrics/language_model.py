@@ -16,8 +16,8 @@ import numpy as np
 from koktok.metrics.page import Text
 from koktok.metrics.registry import Floats
 from koktok.metrics.statistics import Table
-from koktok.tokenizer.any_tokenizer import Tokenizer
-from koktok.tokenizer.tokens import Ints, Tokens, running
+from koktok.model.tokens import Ints, Tokens, running
+from koktok.tokenizer.protocol import Tokenizer
 
 Line = Sequence[int] | Ints
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from koktok.errors import InputError, UsageError
 from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
+from koktok.model.tokens import SPACES, Ints, Tokens, code_points, running
 from koktok.text.normalize import normalized
-from koktok.tokenizer.tokens import SPACES, Ints, Tokens, code_points, running
 
 Mask = npt.NDArray[np.bool_]
 BATCH: Final = 1 << 20  # characters that are measured at once

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from koktok.adapters import load
+from koktok.adapters.huggingface_adapter import HuggingFace
+from koktok.adapters.trivial import OpenVocabulary
 from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
-from koktok.foreign import load
-from koktok.foreign.huggingface_adapter import HuggingFace
-from koktok.foreign.trivial import OpenVocabulary
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
@@ -39,7 +39,7 @@ from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Val
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import OnProgress
 from koktok.text.sources import Source, read
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 FORMAT: Final = 3
 RECALLS: Final = {f"recall:{kind}": Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}

@@ -13,9 +13,9 @@ import numpy as np
 
 from koktok.errors import InputError
 from koktok.metrics.page import Page, PageTokens
+from koktok.model.tokens import Tokens
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.tokenizer.any_tokenizer import Tokenizer
-from koktok.tokenizer.tokens import Tokens
+from koktok.tokenizer.protocol import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Silver:
 
     `eojeols` are the running words that they come from, counted here by default. An InputError when there are none.
 
-    >>> from koktok.foreign import load
+    >>> from koktok.adapters import load
     >>> found = Silver(SegmentedCounts.from_marked({" 집|에서|.": 3, "에서": 1})).figures(load("syllables"))
     >>> found.tokens_per_eojeol, found.precision, found.recall, found.f1
     (3.5, 0.42857142857142855, 1.0, 0.6)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from koktok.errors import UsageError
 from koktok.metrics.registry import Floats
-from koktok.tokenizer.tokens import Ints
+from koktok.model.tokens import Ints
 
 LEAST_SOURCES: Final = 5  # fewer documents or domains are too few to resample
 BLOCK: Final = 50

@@ -1,10 +1,10 @@
 """Training: text and a recipe → a tokenizer.
 
-`road` has the stages of a training, `words` prepares its words, `training` is its result; `baseline` is the table of its figures;
+`train` has the stages of a training, `words` prepares its words, `training` is its result; `baseline` is the table of its figures;
 `curve` trains many settings from one count; `estimate` predicts the cost.
 """
 
-from koktok.pipeline.road import Options, Prepared, train
+from koktok.pipeline.train import Options, Prepared
 from koktok.pipeline.training import Training
 
-__all__ = ["Options", "Prepared", "Training", "train"]
+__all__ = ["Options", "Prepared", "Training"]

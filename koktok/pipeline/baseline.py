@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from koktok.adapters.sentencepiece_adapter import SentencePiece
+from koktok.adapters.trivial import TRIVIAL
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
-from koktok.foreign.sentencepiece_adapter import SentencePiece
-from koktok.foreign.trivial import TRIVIAL
 from koktok.metrics.silver import Silver, SilverRow
-from koktok.pipeline.road import PEER_WORDS
+from koktok.pipeline.train import PEER_WORDS
 from koktok.pipeline.training import Training
 from koktok.recipe import Group, Recipe
 from koktok.tokenizer import TrainedTokenizer

@@ -17,20 +17,20 @@ from koktok.count import Counts
 from koktok.count.prepared import after_a_space, prepare
 from koktok.errors import UsageError, VocabSizeError
 from koktok.metrics.silver import Silver, SilverFigures
+from koktok.model.models import model_for
+from koktok.model.tokens import Spans, Tokens
 from koktok.pipeline.baseline import PlainSentencePiece
-from koktok.pipeline.road import Options, segment_text
+from koktok.pipeline.train import Options, segment_text
 from koktok.pipeline.words import cut_words
 from koktok.progress import OnProgress
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.models import model_for
-from koktok.tokenizer.tokens import Spans, Tokens
 from koktok.training.job import Job
 from koktok.training.unigram import train_unigrams
 from koktok.training.unigram_point import PRESETS, Point
 
 if TYPE_CHECKING:
-    from koktok.vocab import Vocab
+    from koktok.model.vocab import Vocab
 
 
 def _keeping(share: float) -> Point:
@@ -135,7 +135,7 @@ def measure(name: str, vocab: Vocab, silver: Silver, **dials: Any) -> FrontierRo
 
     Examples
     --------
-    >>> from koktok.vocab import Vocab
+    >>> from koktok.model.vocab import Vocab
     >>> silver = silver_of(SegmentedCounts.from_marked({"집|에서": 3, "에서": 1}), eojeols=4)
     >>> row = measure("mine", Vocab.unigram({"집": -1.0, "에": -1.0, "서": -1.0, "에서": -1.5}), silver)
     >>> row.tokens_per_eojeol, row.precision, row.recall, row.f1

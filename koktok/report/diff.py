@@ -23,7 +23,7 @@ from koktok.progress import SPACE, OnProgress
 
 if TYPE_CHECKING:
     from koktok.metrics.gold import GoldCorpus
-    from koktok.tokenizer.any_tokenizer import Tokenizer
+    from koktok.tokenizer.protocol import Tokenizer
 
 
 RESAMPLES: Final = 1000

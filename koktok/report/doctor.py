@@ -21,12 +21,12 @@ from koktok import hangul
 from koktok.errors import UsageError
 from koktok.files import typed
 from koktok.metrics.coverage import coverage
+from koktok.model.vocab import readable_bytes
 from koktok.progress import OnProgress
 from koktok.text.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
-from koktok.vocab import readable_bytes
 
 if TYPE_CHECKING:
-    from koktok.tokenizer.any_tokenizer import Tokenizer
+    from koktok.tokenizer.protocol import Tokenizer
 
 
 Severity = Literal["note", "warning", "error"]

@@ -59,7 +59,7 @@ _NOTES: Final = (
     (r"normalizes by (.*)", r"\1로 정규화함"),
     (r"a (.*) vocabulary does not keep every text", r"\1 어휘는 일부 글자를 되살리지 못함"),
 )
-"""Notes, or their parts between semicolons, of the adapters in `koktok.foreign`."""
+"""Notes, or their parts between semicolons, of the adapters in `koktok.adapters`."""
 
 _UNITS: Final = {
     "document": "문서 {}개",

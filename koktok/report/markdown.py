@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from koktok.formats.card import BAR, SIGNS, plain
+from koktok.pipeline.card import BAR, SIGNS, plain
 from koktok.report.schema import Report
 from koktok.report.tables import Cell, Column, Table, data_tables, sections_of
 

@@ -33,7 +33,7 @@ from koktok.report.scored import gold_info, row_of, span_info, texts_of
 if TYPE_CHECKING:
     from koktok.metrics.gold import GoldCorpus
     from koktok.metrics.gold.spans import SpanCorpus
-    from koktok.tokenizer.any_tokenizer import Tokenizer
+    from koktok.tokenizer.protocol import Tokenizer
 
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
@@ -119,7 +119,7 @@ def _unjudged(gold: GoldCorpus) -> list[int]:
 
 
 def _open(spec: str) -> Tokenizer:
-    from koktok.foreign import load
+    from koktok.adapters import load
 
     return load(spec)
 
@@ -312,8 +312,8 @@ class _Measuring:
 def _source_digest() -> str:
     """The digest of the code of metrics, so that a kept row is measured again when a metric changes."""
     package = Path(__file__).parent.parent
-    files = [path for room in ("metrics", "foreign", "metrics/gold") for path in sorted((package / room).glob("*.py"))]
-    files += [package / "report" / "scored.py", package / "tokenizer" / "tokens.py"]
+    files = [path for room in ("metrics", "adapters", "metrics/gold") for path in sorted((package / room).glob("*.py"))]
+    files += [package / "report" / "scored.py", package / "model" / "tokens.py"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
@@ -341,7 +341,7 @@ def _name_of(against: Tokenizer | None, entries: Sequence[Entry], opened: Sequen
 
 
 def _family(spec: str) -> str:
-    from koktok.foreign import parse_spec
+    from koktok.adapters import parse_spec
 
     try:
         return parse_spec(spec)[0]

@@ -15,7 +15,7 @@ from koktok.report.schema import GoldInfo, ReportRow, SpanInfo, TextInfo
 if TYPE_CHECKING:
     from koktok.metrics import GoldPage, Scores, Text
     from koktok.metrics.spans import SpanPage
-    from koktok.tokenizer.any_tokenizer import Tokenizer
+    from koktok.tokenizer.protocol import Tokenizer
 
 
 def row_of(tokenizer: Tokenizer, scores: Scores) -> ReportRow:

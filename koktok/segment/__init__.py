@@ -78,7 +78,7 @@ def segmenter_for(
 ) -> Segmenter:
     """A segmenter by name."""
     if name.startswith(LEARNT_FOLDER):
-        from koktok.training.dpe.segmenter import DpeSegmenter
+        from koktok.segment.dpe.segmenter import DpeSegmenter
 
         return DpeSegmenter.load(
             name.removeprefix(LEARNT_FOLDER),

@@ -14,10 +14,10 @@ import numpy as np
 
 from koktok.errors import VocabSizeError
 from koktok.hangul import EVERYDAY, KS_X_1001, KS_X_1001_SIGNS, LETTERS
+from koktok.model.tokens import code_points
+from koktok.model.vocab import FORBIDDEN, spell
 from koktok.text.patterns import PublishedPattern
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.tokens import code_points
-from koktok.vocab import FORBIDDEN, spell
 
 MOST = 6
 """`auto` asks for KS X 1001 where it takes no more than one in so many of the ids: from 14,100 on. Below, for the
@@ -97,7 +97,7 @@ def joined_bytes(characters: Iterable[str]) -> list[str]:
 
     Examples
     --------
-    >>> from koktok.vocab import readable
+    >>> from koktok.model.vocab import readable
     >>> [readable(piece, "bpe-bytes") for piece in joined_bytes("aé각가")]
     ['é', '<0xEA><0xB0>', '가', '각']
     """

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from koktok.errors import UsageError
+from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 from koktok.training.job import UNLISTED, Job, Learnt
-from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
 
 def train_simple(job: Job) -> Learnt:

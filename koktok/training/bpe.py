@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from koktok.count import words_of
+from koktok.model.vocab import BYTE_PIECES, Vocab, spell
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.training.alphabet import joined_bytes
 from koktok.training.job import Job, Learnt
@@ -28,7 +29,6 @@ from koktok.training.pairs import INSIDE, UNKNOWN, PairCounter, Queue
 from koktok.training.superwords import crosses_space
 from koktok.training.targets import FAR, NEAR, TRIALS, Boundaries, TargetSearch
 from koktok.training.unigram_point import chosen
-from koktok.vocab import BYTE_PIECES, Vocab, spell
 
 _REPORT = 256  # merges between two calls of on_progress
 

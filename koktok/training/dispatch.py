@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from koktok.count import Counts
+from koktok.model.vocab import BYTE_PIECES, KINDS, named
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.job import Job, Learnt
 from koktok.training.log import account
-from koktok.vocab import BYTE_PIECES, KINDS, named
 
 OTHERS = {"spm": "koktok.training.spm:train_spm", "unigram-em": "koktok.training.unigram_em:train_unigram_em"}
 """Trainers other than that of the kind itself."""

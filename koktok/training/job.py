@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koktok.hangul import MODERN_JAMO
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, ModelKind, Vocab
 from koktok.progress import Done
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
@@ -18,7 +19,6 @@ from koktok.text.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
 from koktok.text.pretokenize import Pattern
 from koktok.training.alphabet import BASIC, alphabet_of, check_size, line_ends, required_characters
 from koktok.training.superwords import SuperwordPolicy
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, ModelKind, Vocab
 
 if TYPE_CHECKING:
     import numpy as np

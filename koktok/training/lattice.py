@@ -289,7 +289,7 @@ def decode(
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Decode as Unigram with these scores: the nodes where it cuts (last ones too), and uses of each piece.
 
-    Of equal paths it takes the one whose last piece starts earliest, as `koktok.tokenizer.models` does.
+    Of equal paths it takes the one whose last piece starts earliest, as `koktok.model.models` does.
     """
     return _followed(_decode, lattice, (), score, pool)
 

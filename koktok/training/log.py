@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.hangul import count_syllables
+from koktok.model.models import model_for
+from koktok.model.vocab import Vocab
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.tokenizer.models import model_for
 from koktok.training.superwords import crosses_space
-from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

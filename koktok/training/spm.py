@@ -13,10 +13,10 @@ from pathlib import Path
 
 from koktok.count import Counts
 from koktok.errors import InputError, VocabSizeError
+from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.alphabet import check_size
 from koktok.training.job import Job, Learnt
-from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
 DELIMITER = "\x1f"
 """Between morphemes in SentencePiece's input: the unit separator, which no text contains on purpose."""

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from koktok.model.vocab import Vocab
 from koktok.training import scores as crf
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
@@ -34,7 +35,6 @@ from koktok.training.scripts import by_script, floors_of
 from koktok.training.superwords import eojeol_counts
 from koktok.training.targets import FAR, NEAR, TRIALS, Boundaries, Targets
 from koktok.training.unigram_point import Point, chosen
-from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from koktok.model.vocab import Vocab
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import Job, Learnt
 from koktok.training.lattice import Lattice, decode, longest_word
 from koktok.training.log import describe
-from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,9 +11,9 @@ from collections import Counter
 import numpy as np
 from numba import njit
 
+from koktok.model.vocab import BYTE_CHARS, MARK, Vocab, spell, unspell
 from koktok.training.job import Job, Learnt
 from koktok.training.pairs import PairCounter
-from koktok.vocab import BYTE_CHARS, MARK, Vocab, spell, unspell
 
 _REPORT = 256  # merges between two calls of on_progress
 

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from koktok.adapters.huggingface_adapter import HuggingFace
+from koktok.adapters.open import load_folder
 from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import is_extension
 from koktok.extension.prune import is_pruned
 from koktok.files import path_of
-from koktok.foreign.huggingface_adapter import HuggingFace
-from koktok.foreign.open import load_folder
 from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
 from koktok.text.sources import Source, read
@@ -95,7 +95,7 @@ def verify(
     >>> import tempfile
     >>> from koktok import Recipe
     >>> from koktok.tokenizer import TrainedTokenizer
-    >>> from koktok.vocab import Vocab
+    >>> from koktok.model.vocab import Vocab
     >>> vocab = Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}, specials=Recipe().special_tokens)
     >>> folder = TrainedTokenizer(Recipe(), vocab).save(tempfile.mkdtemp() + "/tokenizer")
     >>> report = verify(folder, ["한국은 한국"])

@@ -14,18 +14,18 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from koktok.errors import ArtifactError, MissingExtraError
+from koktok.model.encoding import BLANK
+from koktok.model.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 from koktok.text.prefix import without_prefix
 from koktok.tokenizer.agree import agreement
-from koktok.tokenizer.encoding import BLANK
 from koktok.verification.finding import CheckResult, shown
-from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from koktok.foreign.huggingface_adapter import HuggingFace
+    from koktok.adapters.huggingface_adapter import HuggingFace
+    from koktok.model.encoding import Encoding
     from koktok.tokenizer import TrainedTokenizer
-    from koktok.tokenizer.encoding import Encoding
     from koktok.verification.finding import CheckResult
     from koktok.verification.formats import Reader
 

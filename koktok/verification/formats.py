@@ -1,4 +1,4 @@
-"""Every format in a folder, opened by its library through the adapters of `koktok.foreign`.
+"""Every format in a folder, opened by its library through the adapters of `koktok.adapters`.
 
 A `Reader` adds the properties that the checks need: texts that it cannot read, whether it normalizes. If a library is missing,
 there is a reason in place of a reader.
@@ -15,16 +15,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.adapters.huggingface_adapter import open_hf
+from koktok.adapters.library import asking
+from koktok.adapters.sentencepiece_adapter import SentencePiece, open_sp
+from koktok.adapters.tiktoken_adapter import open_tiktoken
 from koktok.errors import UsageError
 from koktok.files import read_utf8
-from koktok.foreign.huggingface_adapter import open_hf
-from koktok.foreign.library import asking
-from koktok.foreign.sentencepiece_adapter import SentencePiece, open_sp
-from koktok.foreign.tiktoken_adapter import open_tiktoken
 from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
-    from koktok.foreign import LibraryTokenizer
+    from koktok.adapters import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
 
 

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from koktok import hangul
+from koktok.model.vocab import MARK
 from koktok.verification.checks import Batch, Check
 from koktok.verification.finding import CheckResult, Loss
-from koktok.vocab import MARK
 
 if TYPE_CHECKING:
+    from koktok.model.encoding import Encoding
     from koktok.tokenizer import TrainedTokenizer
-    from koktok.tokenizer.encoding import Encoding
 
 
 _CLASSES = {

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.adapters.huggingface_adapter import open_hf
+from koktok.adapters.library import asking
 from koktok.errors import ArtifactError, MissingExtraError, UsageError
-from koktok.foreign.huggingface_adapter import open_hf
-from koktok.foreign.library import asking
 from koktok.formats.folder import MARK, TOKENIZER, is_imported
 from koktok.formats.probe import LINES
 from koktok.tokenizer.agree import agree
@@ -22,7 +22,7 @@ from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import around_specials, tricky_lines
 
 if TYPE_CHECKING:
-    from koktok.foreign.huggingface_adapter import HuggingFace
+    from koktok.adapters.huggingface_adapter import HuggingFace
     from koktok.progress import OnProgress
 
 _DEFINITION = "tokenizer.json"

@@ -23,10 +23,10 @@ from koktok.bulk.table import LONGEST, TABLE_BYTES
 from koktok.bulk.texts import Texts, block_of_utf8
 from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
 from koktok.errors import InputError, UsageError
+from koktok.model.vocab import BYTE_CHARS, Vocab, spell
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 Trained = Callable[..., Path]
 

@@ -10,8 +10,8 @@ from random_vocabularies import joined_everywhere
 from koktok.bulk.bpe import _DOUBT, _pair, solve_bpe, solve_bpe_by_joins
 from koktok.bulk.solvers import Solver
 from koktok.bulk.texts import Texts
-from koktok.tokenizer.models import model_for
-from koktok.vocab import Vocab, spell
+from koktok.model.models import model_for
+from koktok.model.vocab import Vocab, spell
 
 
 def assert_equal_ids(vocab: Vocab, texts: list[str]) -> Solver:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from random_vocabularies import SPACED, case, differences, plane_behind_spaces
 
 from koktok import Recipe
+from koktok.model.vocab import Vocab, spell
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab, spell
 
 
 @given(seed=st.integers(0, 1 << 32))

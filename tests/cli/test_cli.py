@@ -22,8 +22,8 @@ from conftest import MINI, ROOT, exit_code_here, koktok, koktok_process
 from rich.cells import cell_len
 
 from koktok import Recipe, Tokenizer
+from koktok.model.vocab import BYTE_CHARS
 from koktok.progress import table
-from koktok.vocab import BYTE_CHARS
 
 Trained = Callable[..., Path]
 unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")

@@ -10,7 +10,7 @@ import conftest
 import pytest
 
 from koktok import Tokenizer, load
-from koktok.foreign import LibraryTokenizer
+from koktok.adapters import LibraryTokenizer
 
 Trained = Callable[..., Path]
 

@@ -26,7 +26,7 @@ from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_to_files, count_words, encode, read_text, session
 from koktok.count.count_files import CountFile, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
-from koktok.pipeline import train
+from koktok.pipeline.train import train
 from koktok.recipe import Recipe
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter

@@ -20,7 +20,7 @@ from eval.peers import PEERS, Peer, train_peer
 from eval.picture import draw
 from eval.suites import full, quick
 from eval.texts import base_lines, split
-from koktok.foreign import load
+from koktok.adapters import load
 from koktok.metrics.language_model import kneser_ney
 from koktok.report import Report, SpeedReport
 from koktok.report.benchmark import SPANS
@@ -194,7 +194,7 @@ def test_the_league_counts_borders_as_it_says() -> None:
     from kiwipiepy import Kiwi
 
     from eval.league import inside_words, morphemes, tally, tokens
-    from koktok.foreign import load
+    from koktok.adapters import load
 
     text = "나는 다퉜다.\n"
     gold = morphemes(text, Kiwi())

@@ -14,7 +14,7 @@ from eval.study.data import Lists, Prepared, Stream, folds, write_arrays
 from eval.study.prepare import Questions, held_out, pack, peers, pieces, size_of, tasks_of
 from eval.study.sizes import FOLDS, KINDS, PAIRS, PRIMARY, ROWS, SIZES, budget
 from eval.tagger import Sentences
-from koktok.foreign import load
+from koktok.adapters import load
 from koktok.report.benchmark import SPANS
 
 SIZE = replace(SIZES["tiny"], layers=1, width=32, context=24, batch=2, bytes_read=2_000, rates=(0.01, 0.02), tuned=12)

@@ -16,7 +16,7 @@ from eval.contrasts import Scored, contrasts, scored
 from eval.machine import write_between
 from eval.placebo import ALL, at_random, displaced, moved
 from eval.tagger import Examples, Sentences, figures, folds, judged, labelled, page, polarity
-from koktok.foreign import load
+from koktok.adapters import load
 from koktok.metrics.gold.spans import SpanCorpus
 from koktok.metrics.spans import SpanPage, span_table
 from koktok.segment import Morpheme

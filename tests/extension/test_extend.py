@@ -27,10 +27,10 @@ from koktok.extension.base_text import BaseText, prepare
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.tiktoken import load
+from koktok.model.vocab import Vocab
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab
 
 
 def learnt(
@@ -267,7 +267,7 @@ def test_unigram(tmp_path: Path, fallback: bool) -> None:
 def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     from llama_cpp import llama_cpp_ids
 
-    from koktok.foreign import LibraryTokenizer, gguf_table, load
+    from koktok.adapters import LibraryTokenizer, gguf_table, load
     from koktok.formats import gguf
 
     spm = kind == "sentencepiece"

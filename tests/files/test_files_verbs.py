@@ -21,15 +21,14 @@ from conftest import MINI, ROOT
 from test_files import fill_with_others, names, state
 from typer.testing import CliRunner
 
-from koktok import Tokenizer
-from koktok.bulk import shards
-from koktok.bulk.shards import TokenFiles, write_token_files
+from koktok import Tokenizer, token_files
 from koktok.cli import app
 from koktok.count import count_files
 from koktok.count import shards as count_shards
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, resumable, workplace
 from koktok.text.sources import Source
+from koktok.token_files import TokenFiles, write_token_files
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and limits as Unix has them")
 
@@ -217,7 +216,7 @@ def test_the_same_command_on_another_text_is_told_before_the_work(
         raise AssertionError("the work has begun")
 
     with monkeypatch.context() as patch:
-        patch.setattr("koktok.pipeline.road.train", train)
+        patch.setattr("koktok.pipeline.train.train", train)
         assert "holds another tokenizer" in str(koktok(*words).exception)
     assert state(tmp_path / "out") == before
     assert koktok(*words, "--force").exit_code == 0
@@ -261,14 +260,14 @@ def test_token_files_go_on_only_from_what_is_whole(
         return write_token_files(tokenizer, source, out, format=form, shard_tokens=900, threads=1)
 
     whole = state(write(tmp_path / "whole").folder)
-    real = shards._WRITERS[form]
+    real = token_files._WRITERS[form]
 
     def stop(stem: Path, tokens: Any) -> None:
         if stem.name == "shard-00005":
             raise KeyboardInterrupt
         real(stem, tokens)
 
-    monkeypatch.setitem(shards._WRITERS, form, stop)
+    monkeypatch.setitem(token_files._WRITERS, form, stop)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "out")
     monkeypatch.undo()
@@ -484,8 +483,8 @@ SPILLING = """
 import os, sys
 from koktok.count import shards
 from koktok.text.blocks import Block
-shards.KEPT = 0
-with shards.Shards() as count:
+token_files.KEPT = 0
+with token_files.Shards() as count:
     count.count([Block.of(["나는 집에 간다"])], name="x")
     assert count.spilled and count.words[0].frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
     if sys.argv[1] == "killed":

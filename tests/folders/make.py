@@ -15,7 +15,7 @@ from typing import Any
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import VocabSizeError
-from koktok.pipeline import road
+from koktok.pipeline.train import train as train_tokenizer
 from koktok.recipe import FORMAT
 
 HERE = Path(__file__).resolve().parent
@@ -78,7 +78,7 @@ def train(name: str) -> Tokenizer:
     recipe = recipe.changed(train={"vocab_size": 1000, "required": "none", "character_coverage": 0.9})
     for _ in range(4):
         try:
-            return road.train(lines, recipe).tokenizer
+            return train_tokenizer(lines, recipe).tokenizer
         except VocabSizeError as error:
             recipe = recipe.changed(train={"vocab_size": int(error.hint.split()[1])})
     raise SystemExit(f"no size fits {name}")

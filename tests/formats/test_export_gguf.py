@@ -27,9 +27,9 @@ from koktok.formats.gguf import (
 )
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.sentencepiece import charsmap
+from koktok.model.vocab import Vocab
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.vocab import Vocab
 
 pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
 MODELS = {"unigram": ("unigram", "t5"), "bpe": ("bpe", "llama"), "syllable": ("syllable", "llama")}

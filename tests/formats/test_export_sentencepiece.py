@@ -19,10 +19,10 @@ from strategies import eojeols, korean_text, nfd_text, syllables
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
 from koktok.formats.sentencepiece import differences, model_proto, rules
+from koktok.model.vocab import Vocab
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.prefix import without_prefix
 from koktok.text.pretokenize import Pattern
-from koktok.vocab import Vocab
 
 PLAIN = Folds()
 ALL = Folds(**{field.name: True for field in fields(Folds) if field.name not in ("repeats", "lone_jamo")})

@@ -15,9 +15,9 @@ from koktok.errors import ArtifactError
 from koktok.files import write_folder
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import EXPORT, Ranks, files, load, ranks_from_text, ranks_of
+from koktok.model.models import BpeModel
+from koktok.model.vocab import BYTE_CHARS, Vocab
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.models import BpeModel
-from koktok.vocab import BYTE_CHARS, Vocab
 
 tiktoken = pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
 BYTES = {bytes([i]): i for i in range(256)}

@@ -16,8 +16,8 @@ import tokenizers
 from conftest import ROOT, WITHOUT_HF, koktok
 
 from koktok import Tokenizer
+from koktok.model.vocab import ModelKind
 from koktok.recipe import FORMAT
-from koktok.vocab import ModelKind
 
 FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
 

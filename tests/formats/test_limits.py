@@ -13,9 +13,9 @@ from koktok.formats.hf import config_json, special_tokens_json, tokenizer_json
 from koktok.formats.limits import limitations, runs_in, unsupported_reason
 from koktok.formats.sentencepiece import model_proto
 from koktok.formats.tiktoken import files, ranks_of
+from koktok.model.vocab import KINDS, Vocab
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.vocab import KINDS, Vocab
 
 SPECIALS = ("<unk>", "</s>")
 PATTERN, PLAIN = Pattern(), Normalizer()

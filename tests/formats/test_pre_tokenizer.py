@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from koktok import Tokenizer
 from koktok.formats.hf import tokenizer_json
 from koktok.formats.pre_tokenizer import SEPARATOR, cutting, set_apart
+from koktok.model.vocab import BYTE_CHARS, Vocab, spell
 from koktok.text.normalize import Normalizer
 from koktok.text.prefix import SPACE_MARK
 from koktok.text.pretokenize import Pattern
-from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 CHARACTERS = "가나 리\u2028\u3000\u2004\t\n\r12８9a.…[]#<>x0A가 나\u0301\u200d\ufe0f漢①"
 """Of every class, and some that share the bytes at their ends."""

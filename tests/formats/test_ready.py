@@ -14,10 +14,10 @@ from conftest import koktok
 from koktok import load, verify
 from koktok.corpora.fetch import find as find_corpus
 from koktok.errors import ArtifactError, UsageError
-from koktok.formats.card import limits_of
 from koktok.formats.folder import CARD, MARK
 from koktok.formats.vocabularies import folder_of, packed, ready_vocabularies
 from koktok.metrics.coverage import coverage
+from koktok.pipeline.card import limits_of
 from koktok.recipe import Recipe
 from koktok.tokenizer import TrainedTokenizer
 

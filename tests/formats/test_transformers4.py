@@ -16,8 +16,8 @@ from conftest import MODELS
 from transformers import AutoTokenizer
 
 from koktok import Tokenizer
-from koktok.formats.styles import restyle
-from koktok.special import STYLES
+from koktok.model.special import STYLES
+from koktok.tokenizer.restyle import restyle
 
 CHECK = """
 import json, sys, pathlib

@@ -14,10 +14,10 @@ import koktok
 from koktok.cli import app
 from koktok.errors import ArtifactError
 from koktok.formats.hf import in_version_2, tokenizer_json
+from koktok.model.vocab import Vocab
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.verification.probes import TRICKY
-from koktok.vocab import Vocab
 
 
 @pytest.mark.parametrize("kind", sorted(MODELS.keys() - set(WITHOUT_HF)))

@@ -14,10 +14,10 @@ import pyarrow as pa
 from conftest import ROOT
 
 from koktok import Tokenizer
-from koktok.formats.styles import restyle
 from koktok.instances.masking import IGNORED
 from koktok.instances.word_cuts import WordCuts
 from koktok.segment import Morpheme, Policy
+from koktok.tokenizer.restyle import restyle
 
 KINDS = (
     "unigram",

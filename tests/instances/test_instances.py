@@ -24,7 +24,6 @@ from samples import KINDS, TEXT, files_of, lexicon, rows_of, styled, text_ids, u
 from koktok import Recipe, Tokenizer, load
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files import Checkpoint
-from koktok.formats.styles import restyle
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.bert import pairs_layout
 from koktok.instances.borders import MarkedTexts
@@ -34,12 +33,13 @@ from koktok.instances.packing import PackedShard
 from koktok.instances.philox import STATE, next_64, permute, set_stream
 from koktok.instances.reading import read
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, TokenFacts
+from koktok.model.vocab import Vocab
 from koktok.segment import Whitespace
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.blocks import Block
 from koktok.text.sources import Source
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab
+from koktok.tokenizer.restyle import restyle
 
 
 @lru_cache

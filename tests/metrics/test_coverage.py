@@ -9,8 +9,8 @@ import pytest
 from conftest import MINI
 
 import koktok
+from koktok.adapters import load
 from koktok.corpora.fetch import mini_lines
-from koktok.foreign import load
 from koktok.hangul import KS_X_1001
 from koktok.metrics.coverage import coverage
 from koktok.report.doctor import diagnose

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from reference.statistics import joined, joined_tables
 from strategies import korean_text
 
+from koktok.adapters import load
+from koktok.adapters.trivial import OpenVocabulary
 from koktok.errors import InputError, UsageError
-from koktok.foreign import load
-from koktok.foreign.trivial import OpenVocabulary
 from koktok.metrics import (
     GoldPage,
     Page,
@@ -41,7 +41,7 @@ from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Units, Value, around, holm, jackknife, paired, standard_error, student_p
 from koktok.metrics.vocabulary import WORD_LISTS, reachable
-from koktok.tokenizer.any_tokenizer import Tokenizer
+from koktok.tokenizer.protocol import Tokenizer
 
 GOLD = GoldCorpus.of(
     "own",
@@ -373,7 +373,7 @@ def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_p
     script = (
         "import json, sys\n"
         "from koktok.metrics import Text, score\n"
-        "from koktok.foreign import load\n"
+        "from koktok.adapters import load\n"
         f"text = Text.read([{str(mini / 'news.txt')!r}, {str(mini / 'comments.txt')!r}])\n"
         f"scores = score(load({str(trained())!r}), text, extended=True, sample=40, resamples=50)\n"
         "print(json.dumps(scores.as_dict(), sort_keys=True))\n"

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.foreign import load
-from koktok.foreign.trivial import OpenVocabulary
+from koktok.adapters import load
+from koktok.adapters.trivial import OpenVocabulary
 from koktok.metrics import GoldPage, Page, PageTokens, Text, score
 from koktok.metrics.boundaries import boundary_table, by_type
 from koktok.metrics.consistency import consistency
@@ -24,8 +24,8 @@ from koktok.metrics.counts import Histogram
 from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.language_model import kneser_ney, lattice_entropy
 from koktok.metrics.registry import metrics, percentile_frequency
-from koktok.tokenizer.any_tokenizer import Tokenizer
-from koktok.tokenizer.tokens import Tokens
+from koktok.model.tokens import Tokens
+from koktok.tokenizer.protocol import Tokenizer
 
 Span = tuple[int, int]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from strategies import korean_text
 from typer.testing import CliRunner
 
+from koktok.adapters import load
 from koktok.cli import app
 from koktok.errors import InputError
-from koktok.foreign import load
 from koktok.metrics import score
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
 from koktok.text.normalize import normalized

@@ -19,8 +19,9 @@ from koktok.count.counting import read
 from koktok.count.prepared import prepare
 from koktok.errors import InputError, KoktokError, VocabSizeError
 from koktok.metrics.silver import Silver
-from koktok.pipeline import train, words
+from koktok.pipeline import words
 from koktok.pipeline.baseline import PlainSentencePiece, our_row
+from koktok.pipeline.train import train
 from koktok.pipeline.words import training_words
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer

@@ -13,14 +13,14 @@ from reference.trainers import train_unigrams
 
 from koktok.count import count_words
 from koktok.errors import InputError, UsageError, VocabSizeError
+from koktok.model.models import model_for
+from koktok.model.vocab import Vocab
 from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_front, reference, silver_of
 from koktok.report.frontier import draw, flags, to_json, to_markdown
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.tokenizer.models import model_for
 from koktok.training.job import Job
 from koktok.training.unigram_point import PRESETS
-from koktok.vocab import Vocab
 
 TAILS = [
     "에서",

@@ -10,8 +10,8 @@ from conftest import MINI
 
 from koktok.count import count_words, sample
 from koktok.pipeline import estimate as estimates
-from koktok.pipeline import road, train
 from koktok.pipeline.estimate import estimate
+from koktok.pipeline.train import train
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
 
@@ -77,7 +77,7 @@ def test_the_comparison_is_trained_on_what_the_trainer_leaves_out(
     assert {"드물다", "흔찮다"} - set(made.segmented.words)
     assert not {"드물다", "흔찮다"} - whole.train.as_dict().keys()
     assert not whole.pruned
-    monkeypatch.setattr(road, "PEER_WORDS", 5)
+    monkeypatch.setattr("koktok.pipeline.train.PEER_WORDS", 5)
     less = train([Source.of(text)], recipe).reading
     assert (len(less.train), less.train.total, less.pruned) == (5, whole.train.total, True)
 

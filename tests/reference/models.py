@@ -5,7 +5,7 @@ from __future__ import annotations
 import sentencepiece
 
 from koktok.files.sentencepiece_model import ModelProto
-from koktok.vocab import BYTE_PIECES, Vocab
+from koktok.model.vocab import BYTE_PIECES, Vocab
 
 
 def spm(vocab: Vocab) -> sentencepiece.SentencePieceProcessor:

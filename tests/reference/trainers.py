@@ -7,12 +7,12 @@ from unittest.mock import patch
 
 import numpy as np
 
+from koktok.model.vocab import FORBIDDEN, Vocab
 from koktok.recipe import TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training import baselines, bpe, spm, unigram, unigram_em, wordpiece
 from koktok.training.job import Job, Learnt
 from koktok.training.unigram_point import PRESETS, chosen
-from koktok.vocab import FORBIDDEN, Vocab
 
 
 class _HuggingFaceTies(bpe.Learner):

@@ -10,7 +10,7 @@ from conftest import MINI, koktok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.foreign import load
+from koktok.adapters import load
 from koktok.metrics.gold import GoldCorpus
 from koktok.report.diff import WordChange, difference
 
@@ -78,9 +78,9 @@ def test_ids_in_another_order_are_told_and_are_no_change(tmp_path: Path) -> None
 
 
 def test_a_token_over_a_space_is_marked(tmp_path: Path) -> None:
+    from koktok.model.vocab import Vocab
     from koktok.recipe import Recipe
     from koktok.tokenizer import TrainedTokenizer
-    from koktok.vocab import Vocab
 
     scores = {" ": -9.0, "할": -9.0, "수": -9.0, "할 수": -1.0}
     recipe = Recipe().changed(superwords=0.3, prefix_space=False)

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from conftest import MINI, koktok
 
+from koktok.adapters import load
 from koktok.errors import UsageError
-from koktok.foreign import load
 from koktok.hangul import KS_X_1001
+from koktok.model.vocab import Vocab
 from koktok.recipe import Recipe
 from koktok.report.doctor import CHECKS, SEVERITIES, diagnose, script_of
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.any_tokenizer import Tokenizer
-from koktok.vocab import Vocab
+from koktok.tokenizer.protocol import Tokenizer
 
 Trained = Callable[..., Path]
 

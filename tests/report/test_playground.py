@@ -22,10 +22,10 @@ from hypothesis import given
 from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
+from koktok.adapters.open import load
+from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.cli import app
 from koktok.errors import UsageError
-from koktok.foreign.open import load
-from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.formats.tiktoken import ranks_of
 from koktok.report.playground import to_page
 from koktok.report.playground.lexicon import lexicon, runs_of

@@ -22,6 +22,7 @@ from koktok import Recipe
 from koktok.errors import ArtifactError, UsageError
 from koktok.metrics import Definition, Difference, Text, Value
 from koktok.metrics.gold import GoldCorpus
+from koktok.model.vocab import Vocab
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
@@ -29,7 +30,6 @@ from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, pareto_front
 from koktok.report.schema import GoldInfo, ReportRow, Sentence, TextInfo
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -342,16 +342,16 @@ def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
 
 
 def test_a_library_that_breaks_becomes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    import koktok.foreign
+    import koktok.adapters
 
-    class Broken(type(koktok.foreign.load("syllables"))):
+    class Broken(type(koktok.adapters.load("syllables"))):
         def encode_lines(self, _: object) -> object:
             raise IndexError("somewhere\nfar away")
 
-    good = koktok.foreign.load
+    good = koktok.adapters.load
     broken = good("syllables")
     broken.__class__ = Broken
-    monkeypatch.setattr(koktok.foreign, "load", lambda spec: broken if spec == "eojeols" else good(spec))
+    monkeypatch.setattr(koktok.adapters, "load", lambda spec: broken if spec == "eojeols" else good(spec))
     found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
     assert [(row.why, row.failed) for row in found.rows] == [("", False), ("IndexError: somewhere", True)]
 

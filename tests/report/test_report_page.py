@@ -14,13 +14,13 @@ from test_report import example
 
 from koktok import Recipe
 from koktok.metrics import Value, metrics
+from koktok.model.vocab import Vocab
 from koktok.report import Report, to_html
 from koktok.report.korean import KOREAN, korean_note
 from koktok.report.playground import to_page
 from koktok.report.rows import COLUMNS
 from koktok.report.schema import ReportRow
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab
 
 SIZES = {390: 844, 1400: 900}
 
@@ -148,7 +148,7 @@ def test_every_measure_unit_and_note_has_korean_words() -> None:
     assert all(re.search("[가-힣]", metric.definition_ko) for metric in metrics().values())
     assert {metric.unit for metric in metrics().values()} <= KOREAN.keys()
     notes = set()
-    for file in [*(ROOT / "koktok" / "foreign").glob("*.py"), ROOT / "eval" / "rows.py"]:
+    for file in [*(ROOT / "koktok" / "adapters").glob("*.py"), ROOT / "eval" / "rows.py"]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = {getattr(node, "arg", "")} | {getattr(target, "id", "") for target in getattr(node, "targets", [])}
             if isinstance(node, ast.keyword | ast.Assign) and names & {"note", "notes", "more"}:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koktok.adapters import load
 from koktok.errors import AnalyserError, MissingExtraError, UsageError
-from koktok.foreign import load
-from koktok.pipeline import train
+from koktok.pipeline.train import train
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.align import laid

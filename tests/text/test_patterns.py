@@ -22,12 +22,12 @@ from koktok.errors import InputError, RecipeError
 from koktok.formats import gguf
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import ranks_of
+from koktok.model.vocab import unspell
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.probes import tricky_lines
-from koktok.vocab import unspell
 
 NAMES = get_args(Published)
 

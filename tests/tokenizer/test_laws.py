@@ -25,11 +25,11 @@ from strategies import korean_text
 from koktok import Tokenizer, hangul
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import ranks_of
+from koktok.model.encoding import BLANK
+from koktok.model.vocab import MARK, spell
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.prefix import without_prefix
-from koktok.tokenizer.encoding import BLANK
 from koktok.verification.probes import tricky_lines
-from koktok.vocab import MARK, spell
 
 FOLDS = ("fullwidth", "spaces", "quotes", "dashes", "lone_jamo")
 RECIPES: dict[str, dict[str, Any]] = {

@@ -15,8 +15,8 @@ from transformers import AutoTokenizer
 
 from koktok import Recipe, Tokenizer, train
 from koktok.errors import RecipeError
-from koktok.formats.styles import restyle
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.restyle import restyle
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},

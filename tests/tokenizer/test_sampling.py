@@ -19,9 +19,9 @@ from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
+from koktok.model.models import BpeModel, UnigramModel
+from koktok.model.vocab import Vocab
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.models import BpeModel, UnigramModel
-from koktok.vocab import Vocab
 
 DRAWS = 6000
 

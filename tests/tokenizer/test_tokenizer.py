@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 from conftest import MODELS
 
-import koktok.tokenizer.tokenizer
+import koktok.tokenizer.trained
 from koktok import Recipe, Tokenizer
+from koktok.adapters import LibraryTokenizer, load
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
 from koktok.files.sentencepiece_model import ModelProto
-from koktok.foreign import LibraryTokenizer, load
-from koktok.pipeline import train
+from koktok.model.vocab import Vocab
+from koktok.pipeline.train import train
 from koktok.tokenizer import TrainedTokenizer
-from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
 

@@ -12,7 +12,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from koktok import Recipe, Tokenizer
-from koktok.formats.styles import restyle
+from koktok.tokenizer.restyle import restyle
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},

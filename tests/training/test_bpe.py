@@ -20,17 +20,17 @@ import koktok.training.bpe
 from koktok.count import count_words
 from koktok.errors import RecipeError
 from koktok.files.sentencepiece_model import ModelProto
+from koktok.model.models import BpeModel
+from koktok.model.vocab import spell, unspell
 from koktok.recipe import Recipe
 from koktok.segment import Policy, segment_counts
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
-from koktok.tokenizer.models import BpeModel
 from koktok.training.alphabet import joined_bytes
 from koktok.training.bpe import Stage, curriculum
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST
 from koktok.training.log import account
-from koktok.vocab import spell, unspell
 
 
 def counts_of(words: dict[str, int]) -> SegmentedCounts:

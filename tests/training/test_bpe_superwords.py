@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from reference.trainers import train_bpe
 
 from koktok.count import Counts, words_of
+from koktok.model.models import BpeModel
+from koktok.model.vocab import unspell
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.tokenizer.models import BpeModel
 from koktok.training.bpe import curriculum
 from koktok.training.superwords import SuperwordPolicy, crosses_space, segment_runs
-from koktok.vocab import unspell
 
 MARKED = ["그|는 할 수 있|다.", "너|는 갈 수 없|다.", "나|는 볼 수 있|다.", "그|는 올 수 있|다.", "너|는 살 수 있|다."]
 OPEN = SuperwordPolicy(share=0.5, min_count=1, min_runs=1, min_documents=1)

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from koktok.cli import app
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.pipeline import train
+from koktok.pipeline.train import train
 from koktok.segment import segmenter_for
-from koktok.training.dpe.learning import DpeOptions, learn
-from koktok.training.dpe.learnt import Dpe
-from koktok.training.dpe.tree import END, TaggedWord, arcs_of, marginal, prefixes_of
+from koktok.segment.dpe.learnt import Dpe
+from koktok.segment.dpe.tree import END, TaggedWord, arcs_of, marginal, prefixes_of
+from koktok.training.dpe import DpeOptions, learn
 
 torch = pytest.importorskip("torch", reason="pip install 'koktok[dpe]'")
 pytest.importorskip("safetensors", reason="pip install 'koktok[dpe]'")

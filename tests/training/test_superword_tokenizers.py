@@ -8,11 +8,11 @@ from koktok import Recipe, Tokenizer, train
 from koktok.count import Counts
 from koktok.count.prepared import prepare_runs
 from koktok.errors import RecipeError
+from koktok.model.vocab import unspell
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.training.superwords import crosses_space, segment_runs
-from koktok.vocab import unspell
 
 NOUNS = (
     "그것",

@@ -9,8 +9,8 @@ from reference.trainers import train_unigram
 import koktok.training.price
 from koktok.count import Counts, words_of
 from koktok.errors import InputError
+from koktok.model.models import UnigramModel
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.models import UnigramModel
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.log import summary
 from koktok.training.superwords import SuperwordPolicy, crosses_space, eojeol_counts, segment_runs

@@ -15,17 +15,17 @@ from reference.trainers import train_unigram, train_unigrams
 from koktok import Recipe
 from koktok.count import count_words
 from koktok.errors import RecipeError
+from koktok.model.models import model_for
+from koktok.model.vocab import Vocab
 from koktok.segment import Policy, segment_counts
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.models import model_for
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST, decode
 from koktok.training.targets import TargetSearch
 from koktok.training.unigram import spelling_themselves
 from koktok.training.unigram_point import PRESETS
-from koktok.vocab import Vocab
 
 SIZES = (2400, 3200)
 

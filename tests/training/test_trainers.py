@@ -19,17 +19,17 @@ from reference.trainers import train_simple
 
 from koktok import Recipe
 from koktok.errors import ArtifactError, RecipeError, UsageError, VocabSizeError
-from koktok.pipeline import road
+from koktok.model.models import Model, model_for
+from koktok.model.vocab import KINDS, MARK, Vocab, named, unspell
+from koktok.pipeline.train import train as train_tokenizer
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.text.blocklist import Blocklist
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.models import Model, model_for
 from koktok.training import log as logs
 from koktok.training.dispatch import OTHERS, train
 from koktok.training.job import Job, Learnt
 from koktok.training.log import account, summary
 from koktok.training.scripts import script_of
-from koktok.vocab import KINDS, MARK, Vocab, named, unspell
 
 WORDS = {
     " 학교|에서": 40, " 학교|는": 30, " 집|에서": 20, " 집|은": 15, " 산|에서|는": 9, "산|은": 8, " 멍청|하|다": 30, " 멍청|한": 20,
@@ -184,7 +184,7 @@ def test_reserved_shares_reach_the_trainer() -> None:
     base = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 400}, holdout=0.0)
     shares = []
     for reserve in ({}, {"latin": 0.57}):
-        pieces = road.train(lines, base.changed(train={"reserve_script": reserve})).tokenizer.vocab.pieces
+        pieces = train_tokenizer(lines, base.changed(train={"reserve_script": reserve})).tokenizer.vocab.pieces
         shares.append(sum(script_of(piece) == "latin" for piece in pieces) / len(pieces))
     assert shares[0] < shares[1]
 
@@ -198,7 +198,7 @@ def test_jamo_pieces_are_blocked_as_syllables_and_the_text_comes_back() -> None:
         holdout=0.0,
     )
     assert Recipe.from_toml(recipe.to_toml()).train.blocklist == ("멍청",)
-    tokenizer = road.train(lines, recipe, cache=False).tokenizer
+    tokenizer = train_tokenizer(lines, recipe, cache=False).tokenizer
     assert not any("멍청" in tokenizer.decode([i]) for i in range(tokenizer.vocab.size))
     assert tokenizer.decode(tokenizer.encode(lines[0]).ids) == lines[0]
     for changes, message in (({"blocklist": ["/(/"]}, "regular expression"), ({"personal_data": "x"}, "personal_data")):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.trainers import train_wordpiece
 
+from koktok.model.models import model_for
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.models import model_for
 
 HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
 Words = dict[str, int]

@@ -13,8 +13,8 @@ from conftest import koktok
 from tiny_bases import byte_level
 from tokenizers import processors
 
+from koktok.adapters import load
 from koktok.errors import MissingExtraError, UsageError
-from koktok.foreign import load
 from koktok.verification import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # transformers opens files and warns as it likes

@@ -16,17 +16,17 @@ import pytest
 from conftest import MINI, MODELS, WITHOUT_HF, koktok
 
 from koktok import Recipe, Tokenizer
+from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.errors import UsageError
 from koktok.files.sentencepiece_model import NORMAL, ModelProto
-from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.formats import tiktoken
+from koktok.model.decoding import Stream
+from koktok.model.vocab import SCORE_STEP, Vocab
 from koktok.text.normalize import Normalizer
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.decoding import Stream
 from koktok.verification import Verification, formats, verify
 from koktok.verification.finding import CheckResult
 from koktok.verification.loss import class_of
-from koktok.vocab import SCORE_STEP, Vocab
 
 Trained = Callable[..., Path]
 
@@ -224,7 +224,7 @@ def test_text_that_reaches_a_special_token_fails(trained: Trained, monkeypatch: 
 
 
 def test_saving_that_differs_each_time_fails(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    import koktok.tokenizer.tokenizer as module
+    import koktok.tokenizer.trained as module
 
     real, calls = module.files_of, iter(range(100))
     monkeypatch.setattr(module, "files_of", lambda *made: real(*made) | {"README.md": str(next(calls))})
@@ -389,7 +389,7 @@ def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
 
 def test_an_imported_tokenizer_without_a_tokenizer_json_is_refused(tmp_path: Path) -> None:
     """Another library runs it, so there are no two sides to compare."""
-    from koktok.foreign import load
+    from koktok.adapters import load
 
     ranks = "".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
     (tmp_path / "a.tiktoken").write_text(ranks, encoding="utf-8")

@@ -20,8 +20,8 @@ from typing import Any
 from koktok.errors import ArtifactError, UsageError, did_you_mean
 from koktok.files import cache_dir, is_intact, path_of, write_folder
 from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of, read_folder
+from koktok.model.vocab import SCORE_STEP, Vocab
 from koktok.recipe import Recipe
-from koktok.vocab import SCORE_STEP, Vocab
 
 HERE = Path(__file__).resolve().parent
 

@@ -13,11 +13,11 @@ from itertools import takewhile
 from typing import Any, Final
 
 from koktok.hangul import SYLLABLE
+from koktok.model.vocab import MARK, Vocab, unspell
 from koktok.segment import Morpheme, Policy, Segmenter
 from koktok.segment.policy import cuts_of_words
 from koktok.segment.segmented import Kind
 from koktok.segment.serialized import deserialize, serialized_rows, spans_of
-from koktok.vocab import MARK, Vocab, unspell
 
 WORDS: Final = 40_000
 """Words with morphemes on a page by default, 220 kB: .7 of the running words of two syllables or more in text of the same sort, .6 in other."""

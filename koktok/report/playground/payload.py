@@ -13,13 +13,13 @@ import zlib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from koktok.adapters import LibraryTokenizer
+from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.errors import UsageError
-from koktok.foreign import LibraryTokenizer
-from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.hangul import COMPATIBILITY
+from koktok.model.vocab import SCORE_STEP, WITH_UNKNOWN
 from koktok.text.normalize import nfc_tables
 from koktok.text.patterns import PUBLISHED, TIKTOKEN, in_javascript
-from koktok.vocab import SCORE_STEP, WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from koktok.tokenizer import TrainedTokenizer

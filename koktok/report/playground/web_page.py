@@ -18,7 +18,7 @@ from koktok.errors import UsageError
 from koktok.report.playground.payload import packed, payload, tables
 
 if TYPE_CHECKING:
-    from koktok.foreign import LibraryTokenizer
+    from koktok.adapters import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
 
 

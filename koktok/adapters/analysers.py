@@ -1,0 +1,113 @@
+"""Morphological analysers as tokenizers, to compare vocabularies with in reports."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Final
+
+from koktok.adapters.library import LibraryTokenizer
+from koktok.adapters.trivial import Cut, OpenVocabulary
+from koktok.errors import AnalyserError, MissingExtraError
+from koktok.segment import Policy, Segmenter, segmenter_for
+from koktok.segment.konlpy import KONLPY
+from koktok.segment.policy import Spans, cuts_of_words
+
+
+@cache
+def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
+    """A function from a line to the spans of MeCab-ko's morphemes; a fused syllable (했) is one."""
+    try:
+        from mecab import MeCab
+    except ImportError as error:
+        raise MissingExtraError("python-mecab-ko", "mecab") from error
+    mecab = MeCab()
+
+    def cut(line: str) -> list[tuple[int, int]]:
+        # The library's own spans are wrong after a leading space, so the surfaces are searched in the line.
+        spans, at = [], 0
+        for morpheme in mecab.parse(line) if line.strip() else []:
+            start = line.find(morpheme.surface, at)
+            at = start + len(morpheme.surface)
+            spans.append((start, at))
+        return spans
+
+    return cut
+
+
+def _open_mecab() -> LibraryTokenizer:
+    cut = mecab_spans()
+    return _analyser(
+        "mecab-ko",
+        lambda lines: [cut(line) for line in lines],
+        {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")},
+        "analyser at run time; surface morphemes, a fused syllable stays whole, spaces are no tokens",
+    )
+
+
+def _open_kiwi() -> LibraryTokenizer:
+    """Morphemes of Kiwi in whole sentences; a fused syllable has two tokens with the same span."""
+    from kiwipiepy import Kiwi
+
+    try:
+        kiwi = Kiwi(load_multi_dict=False, model_type="cong")
+    except Exception as error:
+        raise AnalyserError(f"Kiwi could not be loaded: {error}") from error
+
+    def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
+        return [[(t.start, t.end, t.form) for t in row] for row in kiwi.tokenize(iter(lines))]
+
+    return _analyser(
+        "kiwi",
+        cut,
+        {name: version(name) for name in ("kiwipiepy", "kiwipiepy_model")},
+        "analyser at run time; morphemes are restored forms, spaces are no tokens",
+    )
+
+
+def _analyser(name: str, cut: Cut, libraries: dict[str, str], note: str) -> LibraryTokenizer:
+    digest = hashlib.sha256(repr(libraries).encode()).hexdigest()[:16]
+    return OpenVocabulary(name, name, cut, digest=digest, libraries=libraries, notes=[note])
+
+
+def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
+    """A segmenter of the training as a tokenizer: its cuts of each eojeol, analysed alone."""
+    policy = Policy.parse("morphemes")
+
+    def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
+        places = [[(match.start(), match.group()) for match in re.finditer(r"\S+", line)] for line in lines]
+        words = [*dict.fromkeys(word for line in places for _, word in line)]
+        rows = cuts_of_words(words, Spans.of(segmenter.analyse(words)), policy)
+        ends = {word: [0, *(c.offset for c in cuts), len(word)] for word, cuts in zip(words, rows, strict=True)}
+        return [
+            [(start + a, start + b, word[a:b]) for start, word in line for a, b in pairwise(ends[word])]
+            for line in places
+        ]
+
+    return OpenVocabulary(
+        name,
+        name,
+        cut,
+        digest=hashlib.sha256(segmenter.signature().encode()).hexdigest()[:16],
+        libraries={name: segmenter.signature()},
+        notes=[
+            "analyser at run time, an eojeol at a time; restored forms are aligned to the text, spaces are no tokens"
+        ],
+    )
+
+
+def open_segmenter(name: str) -> LibraryTokenizer:
+    """A segmenter of the training, by its name."""
+    return of_segmenter(name, segmenter_for(name))
+
+
+ANALYSERS: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
+    "kiwi": _open_kiwi,
+    "mecab-ko": _open_mecab,
+    **{name: partial(open_segmenter, name) for name in (*KONLPY, "khaiii")},
+}
+"""Openers of the analysers."""

@@ -1,0 +1,233 @@
+"""`hf:`, `wordpiece:` and `gpt2:`, by the tokenizers library."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
+from koktok.adapters.sandbox import check
+from koktok.errors import ArtifactError
+from koktok.files import read_bounded, read_utf8
+from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
+from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
+from koktok.model.tokens import ByteTable, Spans
+from koktok.model.vocab import BYTE_OF
+
+BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+"""Files that are saved with a tokenizer.json for other readers."""
+
+
+class HuggingFace(LibraryTokenizer):
+    """A tokenizer.json."""
+
+    library: ClassVar[str] = "tokenizers"
+
+    def __init__(
+        self,
+        text: str,
+        beside: Mapping[str, bytes] | None = None,
+        *,
+        spec: str = "tokenizer.json",
+        name: str = "tokenizer",
+        notes: Sequence[str] = (),
+        content: Mapping[str, Any] | None = None,
+        proven: bool = False,
+    ) -> None:
+        self.text = text
+        self.beside = dict(beside or {})
+        form = parsed(text, spec) if content is None else content
+        model = form.get("model") if isinstance(form, dict) else None
+        if not isinstance(model, dict):
+            raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
+        if form.get("version") == "2.0":
+            form = in_version_1(form)
+            self.text = text = json.dumps(form, ensure_ascii=False)
+        tokenizers_library()  # an unsupported version is refused before the sandbox
+        if not proven:
+            check(self.library, text, where=spec, content=form)
+        self._spec, self.content = spec, form
+        self.strict = self._load()
+        self.strict.encode_special_tokens = True
+        ids: dict[str, int] = self.strict.get_vocab(with_added_tokens=True)
+        check_sparse(ids.values(), spec)
+        pieces = [""] * (max(ids.values(), default=-1) + 1)
+        for piece, i in ids.items():
+            pieces[i] = piece
+        self._pieces = pieces
+        unknown = model.get("unk_token") or model.get("unk_id")
+        at = ids.get(unknown) if isinstance(unknown, str) else unknown
+        unknown_ids = {at} if isinstance(at, int) and at < len(pieces) else set()
+        self._falls_back = bool(model.get("byte_fallback")) or "ByteFallback" in _types(form.get("decoder"))
+        byte_ids = {i for i, piece in enumerate(pieces) if BYTE.fullmatch(piece)} if self._falls_back else set()
+        unknown_ids -= byte_ids  # the format requires some unknown id, and a byte piece may have it
+        self._special = {
+            token.content: i for i, token in sorted(self.strict.get_added_tokens_decoder().items()) if token.special
+        }
+        super().__init__(
+            spec,
+            name,
+            size=len(pieces),
+            digest=hashlib.sha256(text.encode()).hexdigest()[:16],
+            libraries={"tokenizers": version("tokenizers")},
+            notes=notes,
+            unknown_ids=unknown_ids,
+            byte_ids=byte_ids,
+            special_ids=set(self._special.values()) - unknown_ids,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        again = partial(HuggingFace, spec=self.spec, name=self.name, notes=self.notes, proven=True)
+        return again, (self.text, self.beside), {"signature": self.signature}
+
+    def _load(self) -> Any:
+        tokenizers = tokenizers_library()
+        try:
+            loaded = tokenizers.Tokenizer.from_str(self.text)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit):  # a panic of Rust is no `Exception`
+                raise
+            raise ArtifactError(
+                f"the tokenizers library cannot read this tokenizer.json (`{self._spec}`): {error}",
+                hint="pip install -U tokenizers, if it was written by a newer one",
+            ) from None
+        loaded.no_padding()
+        loaded.no_truncation()
+        return loaded
+
+    @cached_property
+    def _open(self) -> Any:
+        """A second object that reads special tokens in text: the switch belongs to the object, and threads share it."""
+        return self._load()
+
+    @cached_property
+    def _bytes(self) -> ByteTable:
+        form = self.content
+        model, steps = form["model"], _types(form.get("decoder"))
+        bare = model.get("continuing_subword_prefix") or ""
+        suffix = model.get("end_of_word_suffix") or ""
+        bytes_of = BYTE_OF if "ByteLevel" in {*steps, *_types(form.get("pre_tokenizer"))} else None
+        metaspace = "▁" in str([form.get(name) for name in ("decoder", "normalizer", "pre_tokenizer")])
+        added = {token["id"]: token["content"] for token in form.get("added_tokens") or []}
+        silent = {*self._special.values(), *self.unknown_ids}
+        table: list[bytes] = []
+        for i, piece in enumerate(self._pieces):
+            if i in silent:
+                table.append(b"")
+            elif i in added:
+                table.append(added[i].encode())
+            elif i in self.byte_ids:
+                table.append(bytes([int(piece[3:5], 16)]))
+            elif bytes_of is not None and all(c in bytes_of for c in piece):
+                table.append(bytes(bytes_of[c] for c in piece))
+            else:
+                text = piece.removeprefix(bare) if bare else piece
+                text = text.removesuffix(suffix) if suffix else text
+                table.append((text.replace("▁", " ") if metaspace else text).encode())
+        return ByteTable(table)
+
+    @cached_property
+    def spaced(self) -> bool:  # type: ignore[override]
+        return "WordPiece" not in {*_types(self.content.get("decoder")), self.content["model"].get("type")}
+
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        with asking(self.library):
+            return [row.ids for row in self.strict.encode_batch_fast(list(lines), add_special_tokens=False)]
+
+    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
+        """Special tokens that a line spells are read."""
+        with asking(self.library):
+            return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
+
+    def offsets(self, lines: Sequence[str]) -> list[Spans]:
+        with asking(self.library):
+            return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]
+
+    def read(self, text: str) -> IdsAndSpans:
+        with asking(self.library):
+            encoding = self.strict.encode(text, add_special_tokens=False)
+        return list(encoding.ids), list(encoding.offsets)
+
+    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
+        with asking(self.library):
+            encoding = self._open.encode(text, add_special_tokens=template)
+        return list(encoding.ids), list(encoding.offsets)
+
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        with asking(self.library):
+            return str(self.strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
+
+    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
+        with asking(self.library):
+            return list(self.strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
+
+    def normalize(self, text: str) -> str:
+        with asking(self.library):
+            return str(self.strict.normalizer.normalize_str(text)) if self.strict.normalizer else text
+
+    def token_bytes(self, i: int) -> bytes | None:
+        return None if i in self.special_ids or i in self.unknown_ids else self._bytes.written[i]
+
+    def piece(self, i: int) -> str:
+        return self._pieces[i]
+
+    @cached_property
+    def specials(self) -> Mapping[str, int]:
+        """Added tokens that are marked as special."""
+        return self._special
+
+    def files(self) -> dict[str, str | bytes]:
+        """The unchanged tokenizer.json, and the files beside it."""
+        return {"tokenizer.json": self.text, **self.beside}
+
+
+def _types(part: Any) -> Collection[str]:
+    """The `type` of every step in a part of a tokenizer.json."""
+    if isinstance(part, dict):
+        own = {part["type"]} if isinstance(part.get("type"), str) else set()
+        return own.union(*map(_types, part.values()))
+    return set().union(*map(_types, part)) if isinstance(part, list) else set()
+
+
+def _beside(path: Path) -> dict[str, bytes]:
+    return {name: read_bounded(path.parent / name) for name in BESIDE if (path.parent / name).is_file()}
+
+
+def open_hf(spec: str, path: Path) -> HuggingFace:
+    """A tokenizer.json, checked."""
+    name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
+    text = read_utf8(path)
+    content = checked_json(text, str(path))
+    opened = HuggingFace(text, _beside(path), spec=spec, name=name, content=content)
+    for token in content.get("added_tokens") or ():  # the library may assign other ids
+        expected, got = token["id"], opened.strict.token_to_id(token["content"])
+        if got != expected:
+            raise ArtifactError(
+                f"`{path}` gives {token['content']!r} the id {expected}, and the tokenizers library {got}",
+                hint="ids of added tokens follow the vocabulary without a gap",
+            )
+    return opened
+
+
+def open_gpt2(spec: str, path: Path) -> HuggingFace:
+    """A vocab.json with the merges.txt beside it."""
+    return HuggingFace(gpt2_json(path), _beside(path), spec=spec, name=path.resolve().parent.name)
+
+
+def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> HuggingFace:
+    """A vocab.txt of BERT."""
+    text = wordpiece_json(path, lowercase=lowercase)
+    name = path.resolve().parent.name if path.stem == "vocab" else path.stem
+    notes = ["WordPiece: spaces are lost, and a word with an unknown character is one unknown token"]
+    opened = HuggingFace(text, _beside(path), spec=spec, name=name, notes=notes)
+    if reads_jamo(opened.tokens):
+        opened.notes = ("input NFKD (conjoining jamo)", *opened.notes)
+    return opened

@@ -1,0 +1,248 @@
+"""`load`: open a tokenizer by a path or a reference; a library is imported only for its own kind.
+
+Errors that libraries ignore (a piece or an id that occurs twice, an added token that gets another id than in the file) are
+raised. A folder with a koktok.toml is koktok's; a single file always runs in its library, also if koktok wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from koktok.adapters.analysers import ANALYSERS, open_segmenter
+from koktok.adapters.cuts import open_cuts
+from koktok.adapters.library import FORMAT, LibraryTokenizer, digest_of
+from koktok.adapters.packages import open_package
+from koktok.adapters.trivial import TRIVIAL
+from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.files import path_of, read_bounded, read_utf8, read_whole
+from koktok.formats.detect import Detected, detect
+from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
+from koktok.formats.vocabularies import folder_of
+from koktok.tokenizer import TrainedTokenizer
+
+KINDS: Final[dict[str, str]] = {
+    "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
+    "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
+    "sp": "sp:FILE.model, a SentencePiece model",
+    "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
+    "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
+    "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
+    "tekken": "tekken:FILE.json, Mistral's ranks",
+    "package": "package:NAME, a vocabulary in an installed package (o200k_base, llama3, ...)",
+    "cuts": "cuts:FILE.jsonl, offsets of the cuts of any program",
+    "dpe": "dpe:DIR, a segmentation that koktok segment --learn wrote",
+}
+"""Each kind of reference with its help text. References without a colon are analysers, trivial tokenizers, or paths."""
+
+
+def load(
+    reference: str | Path,
+    *,
+    pattern: str | None = None,
+    specials: Mapping[str, int] | None = None,
+    lowercase: bool | None = None,
+) -> TrainedTokenizer | LibraryTokenizer:
+    r"""Open a tokenizer of any kind: of a folder that koktok wrote, or of another library, which runs it.
+
+    Parameters
+    ----------
+    reference : str or Path
+        A folder or a file, `package:NAME`, `koktok:NAME`, `hf:PATH`, `sp:FILE`, an analyser (`kiwi`), or `syllables`.
+    pattern : str, optional
+        For tiktoken ranks: a name (cl100k, o200k, llama3) or a regular expression.
+    specials : mapping of str to int, optional
+        For tiktoken ranks: special tokens and their ids.
+    lowercase : bool, optional
+        For a vocab.txt: fold case and strip accents.
+
+    Raises
+    ------
+    ArtifactError
+        When the file is damaged or of an unknown kind.
+    InputError
+        When a file or a package is missing.
+    UsageError
+        When the name is unknown, or ranks have no pattern.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
+    ...     load(folder).encode("학교에 간다").pieces
+    ['학교', '##에', '[UNK]']
+    >>> load("syllables").encode_lines(["한국 말"]).spans.tolist()
+    [[0, 1], [1, 2], [3, 4]]
+    """
+    path_of(reference, "a tokenizer")
+    text = str(reference)
+    named = is_reference(text)
+    if named and (pattern or specials or lowercase is not None):
+        raise UsageError(f"`{text}` needs no options; they are for paths")
+    kind, rest = parse_spec(text)
+    if kind == "koktok":
+        return load_folder(text)
+    if kind == "analyser":
+        return ANALYSERS[rest]()
+    if kind == "trivial":
+        return TRIVIAL[rest]()
+    if kind == "dpe":
+        return open_segmenter(text)
+    if kind == "cuts":
+        return open_cuts(text, Path(rest))
+    if kind == "package":
+        opened = open_package(text, rest, _open)
+    else:
+        place, _, option = rest.partition("#") if named and kind == "tiktoken" else (rest, "", "")
+        path = Path(place)
+        if not path.exists():
+            raise InputError(f"`{text}`: there is no file or folder `{place}`")
+        source = Detected(kind, path) if named and path.is_file() else detect(path, kind)  # type: ignore[arg-type]
+        ranks = source.kind == "tiktoken" and source.path.is_file() and not named
+        if (pattern or specials) and not ranks:
+            raise UsageError(f"`{source.path}` is {source}; a pattern and special tokens are for tiktoken ranks")
+        if lowercase is not None and source.kind != "wordpiece":
+            raise UsageError(f"`{source.path}` is {source}; lowercase is for vocab.txt")
+        options: dict[str, Any] = {"lowercase": lowercase} if source.kind == "wordpiece" else {}
+        if ranks:
+            source, options = Detected("ranks", source.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
+        opened = _open(source, text, option, **options)
+        text = text if named else source.path.name
+    opened.signature = {"source": text}
+    return opened
+
+
+def parse_spec(text: str) -> tuple[str, str]:
+    """The kind of a reference, and the rest of it; the kind of a path is detected from its content.
+
+    Examples
+    --------
+    >>> parse_spec("sp:model/tok.model"), parse_spec("kiwi"), parse_spec("syllables")
+    (('sp', 'model/tok.model'), ('analyser', 'kiwi'), ('trivial', 'syllables'))
+    """
+    kind, colon, rest = text.partition(":")
+    if colon and kind in KINDS:
+        if not rest:
+            raise UsageError(f"expected {KINDS[kind]}, got `{text}`")
+        return kind, rest
+    if text in ANALYSERS:
+        return "analyser", text
+    if text in TRIVIAL:
+        return "trivial", text
+    path = path_of(text, "a tokenizer")
+    if path.exists():
+        return detect(path).kind, text
+    known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
+    problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
+    hint = "hf:path/to/tokenizer.json"
+    if _HUB_NAME.fullmatch(text):
+        hint = f"hf download {text} --include '*token*' '*vocab*' '*merges*' config.json --local-dir {path.name}"
+    raise UsageError(f"{problem}; expected a path or one of {known}", hint=hint)
+
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+"""The name of a model in the Hugging Face Hub, such as klue/bert-base."""
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text is a reference other than a path.
+
+    Examples
+    --------
+    >>> [is_reference(text) for text in ("package:llama3", "syllables", "my-tokenizer", "C:/my-tokenizer")]
+    [True, True, False, False]
+    """
+    named = text.partition(":")[0] in KINDS and ":" in text
+    return (named or text in ANALYSERS or text in TRIVIAL) and not path_of(text, "a tokenizer").exists()
+
+
+_OPENERS: Final[dict[str, tuple[str, str]]] = {
+    "hf": ("huggingface_adapter", "open_hf"),
+    "gpt2": ("huggingface_adapter", "open_gpt2"),
+    "wordpiece": ("huggingface_adapter", "open_wordpiece"),
+    "sp": ("sentencepiece_adapter", "open_sp"),
+    "tekken": ("tiktoken_adapter", "open_tekken"),
+    "tiktoken": ("tiktoken_adapter", "open_tiktoken"),
+    "ranks": ("tiktoken_adapter", "open_ranks"),
+}
+"""Module and function that open each kind of file."""
+
+
+def _open(source: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
+    if source.kind not in _OPENERS:
+        raise ArtifactError(f"`{source.path}` is {source}; expected a file of another library")
+    module, name = _OPENERS[source.kind]
+    if option:
+        options["pattern"] = option
+    try:
+        opened: LibraryTokenizer = getattr(import_module(f"koktok.adapters.{module}"), name)(
+            spec, source.path, **options
+        )
+    except KoktokError:
+        raise
+    except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ArtifactError(f"`{spec}` cannot be read: {type(error).__name__}: {error}") from error
+    return opened
+
+
+# --- Folders that koktok wrote ----------------------------------------------------------------------------------------
+
+
+def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
+    """The tokenizer of a folder that koktok wrote, trained or imported."""
+    folder = folder_of(path_of(path))
+
+    def read() -> TrainedTokenizer | LibraryTokenizer:
+        return _load_imported(folder) if is_imported(folder) else TrainedTokenizer(*read_folder(folder))
+
+    tokenizer = read_whole(folder, TOKENIZER, read)
+    tokenizer.spec, tokenizer.name = str(path), folder.resolve().name
+    return tokenizer
+
+
+def _load_imported(folder: Path) -> LibraryTokenizer:
+    again = "koktok import FILE --out FOLDER"
+    try:
+        toml = tomllib.loads(read_utf8(folder / MARK))
+        table = toml["imported"]
+        library, digest, newer = table["library"], table["sha256"], table["format"] != FORMAT
+        names = [Path(str(name)).name for name in table["files"]]
+        contents = {name: read_bounded(folder / name, hint=again) for name in names}
+    except ArtifactError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ArtifactError(
+            f"`{folder}` is no readable imported tokenizer: {type(error).__name__}: {error}", hint=again
+        ) from error
+    if newer:
+        raise ArtifactError(f"`{folder}` has format {table['format']!r}; this koktok reads {FORMAT}", hint=again)
+    if digest_of(contents) != digest:
+        raise ArtifactError(
+            f"the files of `{folder}` were changed: their digest differs from that in {MARK}", hint=again
+        )
+    opened: LibraryTokenizer
+    if library == "tokenizers":
+        from koktok.adapters.huggingface_adapter import HuggingFace
+
+        beside = {name: data for name, data in contents.items() if name != "tokenizer.json"}
+        opened = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
+    elif library == "sentencepiece":
+        from koktok.adapters.sentencepiece_adapter import SentencePiece
+
+        opened = SentencePiece(contents["tokenizer.model"], spec=str(folder))
+    elif library == "tiktoken":
+        from koktok.adapters.tiktoken_adapter import Tiktoken
+        from koktok.formats.tiktoken import load as load_ranks
+
+        opened = Tiktoken(load_ranks(folder), spec=str(folder))
+    else:
+        raise ArtifactError(
+            f"`{folder}` requires the library {library!r}, which this koktok does not support", hint=again
+        )
+    opened.signature = dict(toml.get("signature") or {})
+    return opened

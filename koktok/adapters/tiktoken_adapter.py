@@ -1,0 +1,177 @@
+"""`tiktoken:`, ranks with a pattern, and Mistral's tekken files, which are the same in JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
+from koktok.adapters.sandbox import check
+from koktok.errors import InputError, UsageError
+from koktok.files import read_utf8, typed
+from koktok.formats import tiktoken
+from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
+from koktok.model.tokens import ByteTable
+from koktok.model.vocab import BYTE_CHARS
+
+GAP = 1
+"""Ids between the ranks of a published vocabulary and its special tokens; with another gap they belong to other ranks."""
+
+
+class Tiktoken(LibraryTokenizer):
+    """Ranks, a pattern and special tokens."""
+
+    library: ClassVar[str] = "tiktoken"
+
+    def __init__(
+        self,
+        ranks: tiktoken.Ranks,
+        *,
+        spec: str = "",
+        name: str = "",
+        notes: Sequence[str] = (),
+        proven: bool = False,
+    ) -> None:
+        self.ranks = ranks
+        spec = spec or ranks.name
+        if not proven:
+            check(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=spec)
+        self._runner = ranks.encoding()
+        whole = hashlib.sha256(ranks.pattern.encode())
+        for written, i in sorted(ranks.ranks.items(), key=lambda row: row[1]):
+            whole.update(i.to_bytes(4, "little") + len(written).to_bytes(4, "little") + written)
+        whole.update(repr(sorted(ranks.specials.items())).encode())
+        super().__init__(
+            spec,
+            name or ranks.name,
+            size=self._runner.max_token_value + 1,
+            digest=whole.hexdigest()[:16],
+            libraries={"tiktoken": version("tiktoken")},
+            notes=notes,
+            special_ids=ranks.specials.values(),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes, proven=True),
+            (self.ranks,),
+            {"signature": self.signature},
+        )
+
+    @cached_property
+    def _bytes(self) -> ByteTable:
+        table = [b""] * (self._runner.max_token_value + 1)
+        for written, i in self.ranks.ranks.items():
+            table[i] = written
+        return ByteTable(table)
+
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids, on two cores; text that the pattern does not match is dropped."""
+        with asking(self.library):
+            return list(self._runner.encode_ordinary_batch(list(lines), num_threads=2))
+
+    def read(self, text: str) -> IdsAndSpans:
+        """One text; the bytes of one character share its offsets, as in `koktok.model.models`."""
+        with asking(self.library):
+            ids = self._runner.encode_ordinary(text)
+        return ids, self._offsets(text, ids, ())
+
+    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
+        if template:
+            return super().read_with_specials(text, template=True)
+        with asking(self.library):
+            ids = self._runner.encode(text, allowed_special="all")
+        return ids, self._offsets(text, ids, self.special_ids)
+
+    def _offsets(self, text: str, ids: Sequence[int], specials: Collection[int]) -> list[tuple[int, int]]:
+        owner = [i for i, char in enumerate(text) for _ in range(len(char.encode()))]
+        spans, start = [], 0
+        for i in ids:
+            end = start + len(self.tokens[i].encode() if i in specials else self.tokens[i])
+            if end > len(owner):
+                break
+            spans.append((owner[start], owner[end - 1] + 1))
+            start = end
+        if start != len(owner) or len(spans) != len(ids):
+            raise self._lossy(text)
+        return spans
+
+    def _lossy(self, text: str) -> InputError:
+        return InputError(
+            f"the pattern of `{self.ranks.name}` does not match a part of this text, and tiktoken drops it: {text[:60]!r}",
+            hint="koktok import RANKS --pattern with a regular expression that matches every character",
+        )
+
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        left_out = self.special_ids if skip_special_tokens else frozenset()
+        return str(self._runner.decode([int(i) for i in ids if i not in left_out]))
+
+    def token_bytes(self, i: int) -> bytes | None:
+        return self._bytes.written[i] or None
+
+    def piece(self, i: int) -> str:
+        """The id with GPT-2's characters for bytes."""
+        return self.tokens[i]
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The string of every id."""
+        tokens = ["".join(BYTE_CHARS[byte] for byte in written) for written in self._bytes.written]
+        for token, i in self.ranks.specials.items():
+            tokens[i] = token
+        return tuple(tokens)
+
+    @property
+    def specials(self) -> Mapping[str, int]:
+        """Special tokens and their ids."""
+        return self.ranks.specials
+
+    def files(self) -> dict[str, str | bytes]:
+        """The files of `koktok.formats.tiktoken`."""
+        return dict(tiktoken.files(self.ranks))
+
+
+def ranks_at(path: Path, pattern: RanksPattern, specials: Mapping[str, int] | None = None) -> tiktoken.Ranks:
+    """The ranks of a file with their pattern and special tokens."""
+    ranks = tiktoken.ranks_from_text(read_utf8(path), str(path))
+    return tiktoken.Ranks(path.stem, pattern.regex, ranks, dict(pattern.specials if specials is None else specials))
+
+
+def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -> Tiktoken:
+    """A file of `base64 rank` lines with a pattern by name or in another file; or koktok's export, which has both."""
+    if path.is_dir():
+        return Tiktoken(tiktoken.load(path), spec=spec, name=name)
+    known = published(pattern or path.stem)
+    if known is None and pattern and Path(pattern).is_file():
+        known = RanksPattern(read_utf8(Path(pattern)).rstrip("\n"))
+    if known is None:
+        raise _no_pattern(path, pattern)
+    ranks = ranks_at(path, known, {})
+    if max(ranks.ranks.values()) < min(known.specials.values(), default=0) <= len(ranks.ranks) + GAP:
+        ranks = replace(ranks, specials=known.specials)
+    return Tiktoken(ranks, spec=spec, name=name)
+
+
+def open_ranks(spec: str, path: Path, pattern: str | None, specials: Mapping[str, int] | None) -> Tiktoken:
+    """A file of ranks, with a pattern by name or as a regular expression, and special tokens of the caller."""
+    known = published(pattern or path.stem)
+    if known is None and pattern is None:
+        raise _no_pattern(path)
+    return Tiktoken(ranks_at(path, known or RanksPattern(pattern or ""), specials), spec=spec)
+
+
+def _no_pattern(path: Path, pattern: str = "") -> UsageError:
+    problem = f"the pattern `{pattern}` is not known" if pattern else f"`{path}` has ranks, and no pattern"
+    return UsageError(
+        f"{problem}; expected one of {', '.join(VOCABULARIES)}, or a file", hint=typed(f"tiktoken:{path}#cl100k")
+    )
+
+
+def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:
+    """A tekken.json of Mistral: ranks, pattern and control tokens in one file."""
+    return Tiktoken(tiktoken.ranks_from_tekken(read_utf8(path), str(path), path.stem), spec=spec, name=name)

@@ -1,0 +1,307 @@
+"""The training pipeline: text → counts → words with cuts → vocabulary → tokenizer → folder. `train` runs its stages in order.
+
+| stage | from | to | in |
+|---|---|---|---|
+| read | files, lines | `CountResult`: words with counts, held-out ones separately | `koktok.count` |
+| normalize | words | `TrainingWords`: pretokens with counts, a sample if there are too many | `koktok.pipeline.words` |
+| segment | pretokens | `SegmentedCounts`: the same, with the cuts of an analyser | `koktok.segment` |
+| train | cut pretokens | `Learnt`: a vocabulary, and the log of the trainer | `koktok.training` |
+| save | tokenizer | a folder with a model card | `koktok.formats` |
+
+Nothing here prints: progress is reported to `Options.on_progress`, and remarks for the user are in `Training.notes`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from koktok.corpora.paths import as_text
+from koktok.count.counting import CountResult, read
+from koktok.count.sample import sampled
+from koktok.errors import KoktokError, UsageError
+from koktok.files import path_of
+from koktok.model.special import STYLES, fill
+from koktok.pipeline.training import Training
+from koktok.pipeline.user_dictionary import with_dictionary
+from koktok.pipeline.words import cut_texts, cut_training_words, training_words
+from koktok.progress import OnProgress, silent
+from koktok.recipe import Fields, Recipe, SourceRecord
+from koktok.segment import Segmenter
+from koktok.segment.cache import CachedSegmenter
+from koktok.segment.lexicon_file import Lexicon
+from koktok.segment.segmented import SegmentedCounts
+from koktok.segment.workers import Workers, in_subprocess
+from koktok.tokenizer import TrainedTokenizer
+from koktok.training.dispatch import check_counts
+from koktok.training.dispatch import train as train_vocabulary
+from koktok.training.job import Job, Learnt
+from koktok.training.spm import tokens_per_eojeol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PEER_WORDS = 3_000_000
+"""Up to this number all words are kept for the SentencePiece baseline of the closing table: on 77 MB without the words
+that occur once, it had 1.902 tokens per eojeol in place of 1.807. Of more words a sample is kept."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a run that do not change the recipe: threads, caches, progress."""
+
+    user_dictionary: str | None = None
+    like: str | Path | None = None
+    cache: Path | bool | None = None
+    lexicon: str | Path | None = None
+    threads: int | None = None
+    on_progress: OnProgress = silent
+    measured: bool = False
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The results of the stages before the trainer."""
+
+    reading: CountResult
+    segmented: SegmentedCounts
+    runs: SegmentedCounts | None
+    run_documents: NDArray[np.uint64] | None
+    segmenter: Segmenter
+    counts_digest: str
+    eojeols: float
+    analyser_peak: int
+    silver: SegmentedCounts | None
+    seconds: dict[str, float]
+    notes: list[str]
+
+
+def train(
+    text: Any,
+    recipe: Recipe | None = None,
+    *,
+    user_dictionary: str | None = None,
+    like: str | Path | None = None,
+    cache: Path | bool | None = None,
+    lexicon: str | Path | None = None,
+    threads: int | None = None,
+    on_progress: OnProgress = silent,
+    measured: bool = False,
+    **fields: Unpack[Fields],
+) -> Training:
+    """Train a tokenizer on text.
+
+    Parameters
+    ----------
+    text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
+        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines in memory. A str alone names a file; a str in
+        an iterable is a line.
+    recipe : Recipe, optional
+        By default `Recipe()`.
+    user_dictionary, like, cache, lexicon, threads, on_progress, measured : optional
+        As in `Options`.
+    **fields
+        Fields of the recipe by name, in place of its own: `vocab_size=8000, model="bpe"`.
+
+    Returns
+    -------
+    Training
+        `.tokenizer` encodes, `.save(folder)` writes it.
+
+    Raises
+    ------
+    KoktokError
+        When a stage fails; only the cache of analyses has been written then.
+
+    Examples
+    --------
+    >>> lines = ["나는 집에 간다.", "너는 집에 온다."] * 5
+    >>> tokenizer = train(lines, segmenter="whitespace", vocab_size=380, holdout=0.0).tokenizer
+    >>> tokenizer.decode(tokenizer.encode("너는 집에 간다.").ids)
+    '너는 집에 간다.'
+    """
+    recipe = Recipe() if recipe is None else recipe
+    if not isinstance(recipe, Recipe):
+        raise UsageError(
+            f"expected a Recipe, got a {type(recipe).__name__}",
+            hint=f"koktok.train(text, vocab_size={recipe})" if str(recipe).isdigit() else "Recipe.build(values)",
+        )
+    recipe = recipe.changed(**fields) if fields else recipe
+    options = Options(user_dictionary, like, cache, lexicon, threads, on_progress, measured)
+    if like is not None:
+        path_of(like, "a SentencePiece model")
+        recipe.changed(tokens_per_eojeol=1.0)  # raises an error now if the model has no such target
+    _import_late_libraries(recipe, options)
+
+    recipe, prepared = segment_text(text, recipe, options)
+    recipe, learnt = _learn(prepared, recipe, options)
+    return _training(prepared, recipe, learnt)
+
+
+def _import_late_libraries(recipe: Recipe, options: Options) -> None:
+    """Import what only late stages use, so that a missing or broken library ends a run before its work."""
+    late = ["tomli_w"]
+    if options.measured or options.like or recipe.train.backend == "spm":
+        late.append("sentencepiece")
+    for name in late:
+        try:
+            import_module(name)
+        except Exception as error:  # a broken library may raise anything
+            raise KoktokError(
+                f"the library `{name}` cannot be imported: {error}", hint=f"pip install --force-reinstall {name}"
+            ) from error
+
+
+def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = True) -> tuple[Recipe, Prepared]:
+    """Run the stages read, normalize and segment; the returned recipe names its user dictionary.
+
+    With `check`, a vocabulary size that the words cannot give is an error before they are analysed.
+    """
+    recipe, dictionary = with_dictionary(recipe, options.user_dictionary)
+    if recipe.spelled and recipe.segment.mass < 1:
+        raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
+    seconds: dict[str, float] = {}
+    on_progress = options.on_progress
+
+    with _timed(seconds, "read"):
+        reading = read(
+            as_text(text),
+            holdout=recipe.holdout,
+            runs=recipe.train.superwords > 0,
+            threads=options.threads,
+            on_progress=on_progress,
+        )
+
+    with _timed(seconds, "normalize"):
+        on_progress("normalize", 0, None)
+        words = training_words(reading, recipe)
+        if len(reading.train) > PEER_WORDS:
+            reading = replace(reading, train=sampled(reading.train, PEER_WORDS), pruned=True)
+    trained_on = words.counts.at_least(1)
+    if check:
+        check_counts(trained_on, recipe)
+
+    with _timed(seconds, "segment"):
+        on_progress("segment", 0, len(words.counts))
+        known = dict(words.counts.items()) if recipe.segment.segmenter == "soynlp" else None
+        analyser = in_subprocess(
+            recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=known
+        )
+        segmenter = _cached(analyser, recipe, options)
+        segmented, runs = cut_training_words(words, recipe, segmenter, on_progress)
+        held_out = reading.held if reading.held.total else reading.train
+        silver = cut_texts(held_out, recipe, segmenter) if options.measured else None
+    notes, peak = list(words.notes), 0
+    if isinstance(analyser, Workers):
+        analyser.close()  # each has 375 MB of dictionary, and the trainer may need that memory
+        notes += analyser.notes()
+        peak = analyser.peak
+    return recipe, Prepared(
+        reading=reading,
+        segmented=segmented,
+        runs=runs,
+        run_documents=None if words.runs is None else words.runs.documents,
+        segmenter=segmenter,
+        counts_digest=trained_on.digest(),
+        eojeols=words.eojeols,
+        analyser_peak=peak,
+        silver=silver,
+        seconds=seconds,
+        notes=notes,
+    )
+
+
+def _cached(analyser: Segmenter, recipe: Recipe, options: Options) -> Segmenter:
+    """The analyser behind the cache of analyses and the lexicon, if the options have them."""
+    lexicon = None if options.lexicon is None else Lexicon.open(options.lexicon)
+    cached = options.cache is not False and recipe.segment.segmenter != "whitespace"
+    if not cached and lexicon is None:
+        return analyser
+    return CachedSegmenter(
+        analyser, options.cache if isinstance(options.cache, Path) else None, kept=cached, lexicon=lexicon
+    )
+
+
+def _learn(prepared: Prepared, recipe: Recipe, options: Options) -> tuple[Recipe, Learnt]:
+    """Run the stage train; the returned recipe has the target of `like`."""
+    on_progress = options.on_progress
+    with _timed(prepared.seconds, "train"):
+        if options.like is not None:
+            on_progress("like", 0, None)
+            target = tokens_per_eojeol(options.like, prepared.reading.train)
+            recipe = recipe.changed(tokens_per_eojeol=round(target, 4))
+        on_progress("train", 0, None)
+        job = Job.of(
+            prepared.segmented,
+            recipe,
+            recipe.pattern,
+            threads=options.threads,
+            on_progress=lambda done, total: on_progress("train", done, total),
+            runs=prepared.runs,
+            run_documents=prepared.run_documents,
+            eojeols=prepared.eojeols,
+        )
+        return recipe, train_vocabulary(job)
+
+
+def _training(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
+    """Collect the tokenizer, its signature and the remarks for the user."""
+    reading, segmenter = prepared.reading, prepared.segmenter
+    report = reading.report
+    sources = tuple(
+        SourceRecord(name=name, weight=weight, digest=report.digests[name]) for name, weight in reading.weights.items()
+    )
+    held_out = recipe.holdout if reading.holdout is None else reading.holdout
+    spm = recipe.train.backend == "spm"
+    signature = {
+        "koktok": version("koktok"),
+        "segmenter": segmenter.signature(),
+        "trainer": f"sentencepiece:{version('sentencepiece')}"
+        if spm
+        else f"koktok.{recipe.train.model}:{version('koktok')}",
+        "normalizer": recipe.normalizer.signature(),
+        "counts": prepared.counts_digest,
+        "segmented": prepared.segmented.digest(),
+        "lines": report.lines,
+        "eojeols": reading.eojeols,
+        **({"dials": learnt.log["dials"]} if "dials" in learnt.log else {}),
+    }
+    notes = list(prepared.notes)
+    if bad := report.bad_lines:
+        notes.append(f"{bad} unreadable line{'s' * (bad > 1)} left out: {', '.join(report.bad_places)}")
+    if empty := report.empty_files:
+        notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
+    asked, known = len(prepared.segmented), 0
+    if isinstance(segmenter, CachedSegmenter):
+        asked, known = segmenter.asked, segmenter.known
+    return Training(
+        TrainedTokenizer(
+            recipe.model_copy(update={"sources": sources, "holdout": held_out}),
+            fill(learnt.vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail),
+            signature,
+        ),
+        reading,
+        prepared.segmented,
+        prepared.seconds,
+        asked=asked,
+        known=known,
+        notes=notes,
+        log=learnt.log,
+        analyser_peak=prepared.analyser_peak,
+        silver=prepared.silver,
+    )
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Record the wall time of a stage."""
+    start = time.perf_counter()
+    yield
+    seconds[stage] = round(time.perf_counter() - start, 2)

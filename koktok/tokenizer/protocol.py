@@ -1,0 +1,476 @@
+"""`Tokenizer`: the protocol of every tokenizer that koktok opens, its own or a library's.
+
+`koktok.load` gives a `TrainedTokenizer`, which koktok runs, or a `LibraryTokenizer`, which runs in the library that its
+definition was written for. Each implements `encode`, `decode`, `encode_lines`, a table of tokens and its encoder and decoder
+for many texts; this class has the rest: batches, flat arrays, files, look-ups, comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from koktok.errors import InputError, UsageError
+from koktok.formats.vocabularies import folder_of
+from koktok.model.encoding import BatchEncoding, Encoding
+from koktok.model.special import special_tokens
+
+if TYPE_CHECKING:
+    from koktok.model.tokens import Tokens
+
+
+Allowed = Collection[str] | Literal["all"]
+"""Special tokens that are read as such where a text spells them."""
+
+
+class TokenTable(Protocol):
+    """The tokens of a tokenizer by id: `koktok.model.vocab.Vocab`, or the vocabulary of a library."""
+
+    @property
+    def size(self) -> int:
+        """Number of ids, special ones included."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The string of every id; '' for an id without a token."""
+
+    @property
+    def token_ids(self) -> Mapping[str, int]:
+        """Token to id, special ones included."""
+
+    @property
+    def special_ids(self) -> Mapping[str, int]:
+        """Special token to id."""
+
+    def digest(self) -> str:
+        """16 hex digits of the SHA-256 of its content."""
+
+
+class Tokenizer(ABC):
+    """A tokenizer that koktok opens, its own or a library's.
+
+    Examples
+    --------
+    >>> tokenizer = Tokenizer.load("bytes")
+    >>> tokenizer.encode("가A").ids, tokenizer.decode([234, 176, 128, 65])
+    ([234, 176, 128, 65], '가A')
+    >>> tokens = tokenizer.encode_ids(["가", "A"])
+    >>> tokens.ids.tolist(), tokens.indptr.tolist(), tokenizer.decode_ids(tokens)
+    ([234, 176, 128, 65], [0, 3, 4], ['가', 'A'])
+    """
+
+    vocab: TokenTable
+    """The table of its tokens."""
+
+    signature: dict[str, Any]
+    """Its origin."""
+
+    spec: str = ""  # the reference that it was opened by
+    name: str = ""  # its name in tables
+    size: int | None  # number of ids, special ones included; None where ids are assigned while text is read
+    unknown_ids: frozenset[int]  # ids of text that has no piece
+    byte_ids: frozenset[int]  # ids of byte fallback
+    special_ids: frozenset[int]  # ids of special tokens, without the unknown one
+    libraries: dict[str, str]  # the packages that run it, with their versions
+    notes: tuple[str, ...]  # shown with its figures: its normalization of the input, its losses
+
+    @classmethod
+    def load(cls, reference: str | Path) -> Self:
+        """Open a tokenizer of any kind, as `koktok.load` does."""
+        opened: Self = import_module("koktok.adapters.open").load(reference)  # a later stage, imported by name
+        return opened
+
+    @classmethod
+    def from_pretrained(cls, reference: str | Path) -> Self:
+        """Open a tokenizer, as users of transformers type it; nothing is downloaded."""
+        return cls.load(reference)
+
+    @classmethod
+    def from_file(cls, reference: str | Path) -> Self:
+        """Open a tokenizer, as users of tokenizers type it; the tokenizer.json in a koktok folder opens the folder."""
+        return cls.load(folder_of(Path(reference)))
+
+    @property
+    @abstractmethod
+    def lossless(self) -> bool:
+        """Whether `decode(encode(x))` is `normalize(x)` for every text."""
+
+    @property
+    @abstractmethod
+    def roles(self) -> Mapping[str, str]:
+        """Special tokens by their role in transformers: `bos_token`, `eos_token`, `pad_token` ..."""
+
+    @abstractmethod
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over everything that determines ids and decoded text."""
+
+    def __eq__(self, other: object) -> bool:
+        """True for tokenizers of the same content, see `digest`."""
+        return isinstance(other, Tokenizer) and (self is other or self.digest() == other.digest())
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    @abstractmethod
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = False) -> Path:
+        """Write a folder that `koktok.load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            A new folder, or one that koktok wrote: its files are replaced, all others in the folder stay.
+        extra : mapping, optional
+            More files for the folder, for instance a model card.
+        force : bool
+            Replace another tokenizer that koktok wrote there; refused by default, as on the command line.
+
+        Raises
+        ------
+        UsageError
+            When something else is at that path, a file that koktok did not write has the name of a new one,
+            or `extra` holds something that is no file of the folder.
+        InputError
+            When the disk refuses; no partial files are left.
+        """
+
+    # --- One text -----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def normalize(self, text: str) -> str:
+        """The text as the model reads it, which `decode(encode(text))` gives back; without a space before the first word."""
+
+    @abstractmethod
+    def encode(
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = False,
+        allowed_special: Allowed = (),
+        superwords: bool = True,
+    ) -> Encoding:
+        """Text to ids, pieces and offsets; always the same for the same text.
+
+        Parameters
+        ----------
+        text : str
+        add_special_tokens : bool
+            Add the special tokens of the template ([CLS] ... [SEP]); those have the empty offsets (0, 0).
+        allowed_special : collection of str, or "all"
+            Special tokens that are read as such where the text spells them; all others stay text.
+        superwords : bool
+            False keeps every piece inside its word, for prompts that end at a word and are continued by a model.
+
+        Raises
+        ------
+        InputError
+            When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
+        """
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
+        """Ids to text.
+
+        Bytes that are no UTF-8 become U+FFFD; no encoding of a text holds such bytes. Where `lossless` is False the
+        text is restored as far as Hugging Face's decoder can: WordPiece puts one space before each word.
+
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary.
+        """
+
+    def __call__(self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> BatchEncoding:
+        """Encode one text or many with the special tokens of the template around each, as transformers does.
+
+        The result is a mapping, so that `dataset.map(lambda row: tokenizer(row["text"]))` works, batched or not.
+        """
+        if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
+            raise UsageError(
+                f"`{strange[0]}` is no option of a koktok tokenizer",
+                hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
+            )
+        if isinstance(text, str):
+            ids = self.encode(text, add_special_tokens=add_special_tokens, **options).ids
+            return BatchEncoding(input_ids=ids, attention_mask=[1] * len(ids))
+        rows = [row.ids for row in self.encode_batch(text, add_special_tokens=add_special_tokens, **options)]
+        return BatchEncoding(input_ids=rows, attention_mask=[[1] * len(row) for row in rows])
+
+    # --- Many texts ---------------------------------------------------------------------------------------------------
+
+    def encode_batch(self, texts: Iterable[str], **options: Any) -> list[Encoding]:
+        """Encode many texts, each as `encode` does, with the options of `encode`."""
+        if isinstance(texts, str):
+            raise InputError("expected texts, got one `str`", hint="tokenizer.encode_batch([text])")
+        try:
+            if isinstance(texts, Mapping | bytes | bytearray):
+                raise TypeError
+            each = iter(texts)  # an array of no dimensions calls itself iterable, and is not
+        except TypeError:
+            raise InputError(
+                f"expected texts, got {type(texts).__name__}", hint="tokenizer.encode_batch([text, text])"
+            ) from None
+        return [self.encode(text, **options) for text in each]
+
+    def encode_ids(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        add_special_tokens: bool = False,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        allowed_special: Allowed = (),
+    ) -> Tokens:
+        """Ids of many texts in one flat array: those of `encode`, many times faster.
+
+        Parameters
+        ----------
+        texts : iterable of str, or pyarrow.Array or ChunkedArray of strings
+            Each is a document.
+        threads : int, optional
+            One for each core by default, and one for small inputs. The ids are the same for any number.
+        dtype : numpy type, optional
+            By default uint16 where all ids of the vocabulary fit, else uint32.
+        add_special_tokens, allowed_special
+            As in `encode`, for every document.
+        before, after : sequence of str
+            Special tokens that every document begins and ends with, outside those of `add_special_tokens`.
+
+        Returns
+        -------
+        Tokens
+            `ids`, and `indptr`, where each document begins and ends.
+
+        Raises
+        ------
+        InputError
+            As `encode`; and when `texts` is a bare `str`.
+        UsageError
+            When `dtype` cannot hold the ids, or `threads` is less than 1.
+        """
+        if isinstance(texts, Mapping):
+            raise InputError("expected texts, got a mapping", hint="tokenizer.encode_ids(mapping[key])")
+        encoder, head, tail = self._encoder(add_special_tokens=add_special_tokens)
+        known = self.vocab.special_ids
+        tokens: Tokens = encoder(
+            texts,
+            before=[known[token] for token in (*special_tokens(before, known, "before"), *head)],
+            after=[known[token] for token in (*tail, *special_tokens(after, known, "after"))],
+            threads=threads,
+            dtype=dtype,
+            allowed_special=allowed_special,
+        )
+        return tokens
+
+    def encode_files(
+        self,
+        paths: str | Path | Iterable[str | Path],
+        *,
+        field: str | None = None,
+        threads: int | None = None,
+        dtype: Any = None,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+    ) -> Tokens:
+        r"""Ids of the documents of files, lines or records: those of `encode_ids`; plain text is read without Python strings.
+
+        Parameters
+        ----------
+        paths : path, or iterable of paths
+            Files, folders or patterns, as `koktok encode` takes them. Lines that are not UTF-8 are left out; a file that is
+            mostly not UTF-8 is an error.
+        field : str, optional
+            Field or column of records; "text" by default.
+        threads, dtype, before, after
+            As in `encode_ids`.
+
+        Raises
+        ------
+        InputError
+            When a file cannot be read or is no text.
+        """
+        from koktok.bulk.mapped import mapped_blocks
+        from koktok.corpora.paths import as_source
+        from koktok.text.sources import read
+
+        source = as_source(*([paths] if isinstance(paths, str | os.PathLike) else paths), field=field)
+
+        def encoded(blocks: Iterator[Any]) -> Tokens:
+            return self.encode_ids(blocks, threads=threads, dtype=dtype, before=before, after=after)
+
+        with suppress(InputError):
+            return encoded(mapped_blocks(source))
+        return encoded(read(source, may_be_empty=True))
+
+    def decode_ids(
+        self,
+        ids: Any,
+        indptr: Any = None,
+        *,
+        skip_special_tokens: bool = False,
+        threads: int | None = None,
+    ) -> list[str]:
+        """Texts of many documents, each as `decode` gives it.
+
+        Parameters
+        ----------
+        ids : Tokens, or ndarray of integers, shape (tokens,)
+            The flat ids of all documents.
+        indptr : ndarray of int64, shape (documents + 1,), optional
+            Where each begins and ends; `Tokens` have their own, and without any all ids are one document.
+        skip_special_tokens : bool
+            As in `decode`.
+        threads : int, optional
+            One for each core by default.
+
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary, or `indptr` does not fit the ids.
+        """
+        from koktok.model.tokens import Tokens
+
+        if isinstance(ids, Tokens):
+            ids, indptr = ids.ids, ids.indptr
+        elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__") or getattr(ids, "ndim", 1) == 0:
+            raise InputError(
+                f"expected flat ids in `decode_ids`, got {type(ids).__name__}",
+                hint="tokenizer.decode_ids(tokenizer.encode_ids(texts))",
+            )
+        elif indptr is None:
+            indptr = [0, len(ids)]
+        texts: list[str] = self._bulk_decoder(ids, indptr, skip_special_tokens=skip_special_tokens, threads=threads)
+        return texts
+
+    def decode_batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
+        """Texts of rows of ids, each as `decode` gives it."""
+        value: Any = rows
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+            raise InputError(
+                f"expected rows of ids in `decode_batch`, got {type(value).__name__}",
+                hint="tokenizer.decode_batch([ids, ids])",
+            )
+        texts: list[str] = self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
+        return texts
+
+    @property
+    @abstractmethod
+    def bulk_encoder(self) -> Any:
+        """The encoder of `encode_ids`, without special tokens around the texts."""
+
+    @abstractmethod
+    def _encoder(self, *, add_special_tokens: bool) -> tuple[Any, Sequence[str], Sequence[str]]:
+        """The encoder of `encode_ids`, and special tokens that it does not add itself, before and after each text."""
+
+    @property
+    @abstractmethod
+    def _bulk_decoder(self) -> Any:
+        """The decoder of `decode_ids`."""
+
+    # --- What is measured ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        """Ids and spans of each line; what spells a special token is text, and none are added."""
+
+    @abstractmethod
+    def token_bytes(self, i: int) -> bytes | None:
+        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
+
+    @abstractmethod
+    def piece(self, i: int) -> str:
+        """The id as its vocabulary spells it; '' for an id without a token."""
+
+    @property
+    def decodes(self) -> bool:
+        """Whether there is a decoder."""
+        return True
+
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids that `encode_lines` gives, without spans."""
+        return [row.tolist() for row in self.encode_ids(list(lines))]
+
+    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of a call without options: some libraries read special tokens that a text spells."""
+        return self.ids(lines)
+
+    def unigram(self) -> dict[str, float] | None:
+        """Text of each piece to its log-probability; None if the model is no Unigram."""
+        return None
+
+    def unigram_words(self, line: str) -> list[str]:
+        """The parts of a line that a Unigram model reads one by one: by default words, each with the space before it."""
+        return re.findall(r"\s*\S+|\s+$", line)
+
+    def surface(self, i: int) -> str:
+        """The id for display: its text, with U+FFFD for a broken character."""
+        written = self.token_bytes(i)
+        return self.piece(i) if written is None else written.decode("utf-8", errors="replace")
+
+    @cached_property
+    def fragments(self) -> frozenset[int]:
+        """Ids of single bytes that are a part of a character."""
+        alone = (i for i in range(self.size or 0) if len(data := self.token_bytes(i) or b"") == 1 and data >= b"\x80")
+        return self.byte_ids.union(alone)
+
+    # --- Vocabulary ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.vocab.size
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids: bytes, pieces, special and reserved tokens."""
+        return self.vocab.size
+
+    def get_vocab(self) -> dict[str, int]:
+        """Every token and its id."""
+        return dict(self.vocab.token_ids)
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a piece, byte piece or special token; None for a string that is no token."""
+        return self.vocab.token_ids.get(token)
+
+    def id_to_token(self, i: int) -> str | None:
+        """The token of an id; None for a number that is no id."""
+        return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
+
+    @property
+    def unk_id(self) -> int | None:
+        """The id of the unknown token, or None; texts never get it where there is byte fallback."""
+        return self.token_to_id(self.roles.get("unk_token", ""))
+
+    @property
+    def pad_id(self) -> int | None:
+        """The id of the padding token, or None."""
+        return self.token_to_id(self.roles.get("pad_token", ""))
+
+    @property
+    def bos_id(self) -> int | None:
+        """The id of the token that begins a text, or None."""
+        return self.token_to_id(self.roles.get("bos_token", ""))
+
+    @property
+    def eos_id(self) -> int | None:
+        """The id of the token that ends a text, or None."""
+        return self.token_to_id(self.roles.get("eos_token", ""))
+
+
+def checked_text(text: Any) -> str:
+    """The text, if it is a `str`."""
+    if isinstance(text, str):
+        return text
+    hint = "tokenizer.encode_batch(texts) for many" if isinstance(text, Iterable) else ""
+    hint = "text.decode('utf-8')" if isinstance(text, bytes | bytearray) else hint
+    raise InputError(f"expected one `str` in `encode`, got {type(text).__name__}", hint=hint)

@@ -1,0 +1,84 @@
+"""`restyle`: other special tokens, roles and templates for a trained tokenizer.
+
+Special tokens have the ids after the pieces, so the ids of text do not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from koktok.errors import UsageError
+from koktok.model.special import CHAT_TEMPLATES, STYLES, Side, StyleName, TemplateName, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koktok.tokenizer import TrainedTokenizer
+
+
+def chat_template_of(value: str | None) -> str | None:
+    """The name of a preset, or the content of the file with this path."""
+    if not value or value in CHAT_TEMPLATES:
+        return value
+    try:
+        return Path(value).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"`--chat-template {value}` is no preset and no readable file: {error}",
+            hint=f"--chat-template {' | '.join(CHAT_TEMPLATES)} | FILE",
+        ) from error
+
+
+def restyle(
+    tokenizer: TrainedTokenizer,
+    style: StyleName | None = None,
+    *,
+    specials: Iterable[str] | None = None,
+    template: TemplateName | None = None,
+    chat_template: str | None = None,
+    model_max_length: int | None = None,
+    padding_side: Side | None = None,
+    truncation_side: Side | None = None,
+    trim_offsets: bool | None = None,
+    pad_to_multiple: int | None = None,
+) -> TrainedTokenizer:
+    """The same pieces with other special tokens; arguments that are None stay unchanged.
+
+    Examples
+    --------
+    >>> from koktok import Recipe
+    >>> from koktok.tokenizer import TrainedTokenizer
+    >>> from koktok.model.vocab import Vocab
+    >>> plain = TrainedTokenizer(Recipe(), Vocab.bpe(" 가나", [" 가", " 가나"], specials=Recipe().special_tokens))
+    >>> bert = restyle(plain, "bert")
+    >>> bert.encode("가나", add_special_tokens=True).pieces
+    ['[CLS]', ' 가나', '[SEP]']
+    >>> bert.encode("가나").ids == plain.encode("가나").ids
+    True
+    """
+    if style is not None and style not in STYLES:
+        raise UsageError(f"the style `{style}` is not known", hint=f"--style {' | '.join(STYLES)}")
+    old = tokenizer.recipe
+    if style is not None and style != old.special.style:
+        # None would keep the values of the old style.
+        left = {"template": None, "model_max_length": None, "padding_side": None, "truncation_side": None}
+        old = old.model_copy(update={"special": old.special.model_copy(update=left)})
+    recipe = old.changed(
+        special={
+            "style": style,
+            "template": template,
+            "chat_template": chat_template,
+            "model_max_length": model_max_length,
+            "padding_side": padding_side,
+            "truncation_side": truncation_side,
+            "trim_offsets": trim_offsets,
+            "pad_to_multiple": pad_to_multiple,
+        },
+        train={"specials": None if specials is None else tuple(specials)},
+        pretokenize={"prefix_space": old.pretokenize.prefix_space},  # the pieces were trained with it
+    )
+    vocab = replace(tokenizer.vocab, specials=recipe.special_tokens)
+    vocab = fill(vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
+    return type(tokenizer)(recipe, vocab, tokenizer.signature)
