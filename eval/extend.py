@@ -44,7 +44,7 @@ from koktok.hangul import syllable_mask
 from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.segmented import Kind
+from koktok.segment.segmented import BoundaryKind
 from koktok.tokenizer.agree import agreement
 from koktok.training.lattice import TRUST
 
@@ -168,7 +168,9 @@ class Held:
             mask = syllable_mask(np.frombuffer(word.encode("utf-32-le"), np.uint32))
             self.between.append({k for k in range(1, len(word)) if mask[k] and mask[k - 1]})
             rows = range(int(cut.start[i]), int(cut.start[i + 1]))
-            trusted = {int(cut.offset[k]) for k in rows if TRUST.get(Kind(int(cut.kind[k])).label, TRUST["rest"]) > 0}
+            trusted = {
+                int(cut.offset[k]) for k in rows if TRUST.get(BoundaryKind(int(cut.kind[k])).label, TRUST["rest"]) > 0
+            }
             self.cuts.append(trusted & self.between[-1])
 
     def figures(self, tokenizer: Base) -> tuple[float, ...]:

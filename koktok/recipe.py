@@ -30,7 +30,7 @@ from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, d
 from koktok.files import read_utf8
 from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
-from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
+from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
 from koktok.text.prefix import Prefix
@@ -56,14 +56,11 @@ FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
 SPM_MODELS = ("unigram", "bpe")
 """Models that the sentencepiece library can train with koktok's cuts."""
 
-WIDE_MODELS = ("unigram", "bpe", "bpe-bytes")
-"""Models whose pieces may cross spaces."""
+SELECTED_MODELS = ("unigram", "bpe", "bpe-bytes")
+"""Models whose pieces are chosen under the cost: presets, targets and superwords are theirs."""
 
-TARGETS = ("keep", "tokens_per_eojeol", "nu", "share")
-"""Options of which a recipe has at most one: a target, or the `nu` (Unigram) or `share` (BPE) that a target would set."""
-
-DIALS = {"unigram": "nu", "bpe": "share", "bpe-bytes": "share"}
-"""Models whose own trainer meets a target, and the option that it adjusts for it."""
+TARGETS = ("keep", "tokens_per_eojeol", "nu")
+"""Options of which a recipe has at most one: a target, or the `nu` that a target would set."""
 
 PREFIXED_MODELS = ("unigram", "unigram-em", "bpe", "syllable", "jamo")
 """Models with a space before the first word by default: 1 % fewer tokens, and a word has the same pieces at any place in a text."""
@@ -165,7 +162,7 @@ class SegmentRecipe(_Section):
 class TrainRecipe(_Section):
     """The model, and the training of its vocabulary."""
 
-    model: Literal[ModelKind, "unigram-em"] = "unigram"
+    model: Literal[VocabKind, "unigram-em"] = "unigram"
     """Model type. `unigram-em` is Unigram trained by EM, as in SentencePiece; `word` to `morpheme` are baselines."""
     backend: Literal["koktok", "spm"] = "koktok"
     """Trainer: koktok's own, or the sentencepiece library with koktok's cuts."""
@@ -176,22 +173,22 @@ class TrainRecipe(_Section):
     makes. `encoder`: 10 % more, so that spans can be marked. `aligned`: nearly all boundaries."""
     keep: SomeShare | dict[Group, SomeShare] | None = None
     """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or
-    josa=0.9,eomi=0.8; by default those of the preset. They are measured on the running text without punctuation, and `nu` or `share` is
+    josa=0.9,eomi=0.8; by default those of the preset. They are measured on the running text without punctuation, and `nu` is
     adjusted to reach them."""
     price: Price = "tokens"
-    """Unigram: cost of a piece. One token each, or in bits: more for a rare piece, and for one that swallows a boundary or a space,
+    """Unigram, BPE: cost of a piece. One token each, or in bits: more for a rare piece, and for one that swallows a boundary or a space,
     the less its parts have in common."""
     tokens_per_eojeol: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Unigram, BPE: target number of tokens per eojeol, e.g. 1.8, in place of `keep`."""
     lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
-    """Unigram: cost of a token. By default that of the preset."""
+    """Unigram, BPE: cost of a token. By default that of the preset."""
     mu: Cost | None = None
-    """Unigram: cost of a cut inside a morpheme."""
+    """Unigram, BPE: cost of a cut inside a morpheme."""
     nu: Cost | dict[str, Cost] | None = None
-    """Unigram: cost of a morpheme boundary inside a piece. One number, or one for each kind of boundary; excludes a target."""
+    """Unigram, BPE: cost of a morpheme boundary inside a piece. One number, or one for each kind of boundary; excludes a target."""
     superwords: Share = 0.0
-    """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 는 것 같). Such pieces contain no cut inside a word. By
-    default 0.3 in Unigram's presets but `aligned`, otherwise 0."""
+    """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 에 대한), e.g. 0.3. They make 7 % fewer tokens, but the ids of
+    a prompt then depend on the text behind it, and words given apart get other ids. Such pieces contain no cut inside a word."""
     inner_superwords: bool = False
     """Superwords may contain cuts inside a word (할 수 있는), at the same cost as other pieces."""
     blocklist: tuple[str, ...] = ()
@@ -202,11 +199,8 @@ class TrainRecipe(_Section):
     """Pieces of web addresses and HTML entities, runs (of five of one character, or of three signs or jamo beside other text) and
     other repetitions. Learned, or left out; nothing is learned from addresses then."""
     reserve_script: dict[Script, Share] = {}
-    """Unigram: minimum share of pieces for a script, e.g. latin=0.3. For mixtures of languages; the other places go to the pieces
+    """Unigram, BPE: minimum share of pieces for a script, e.g. latin=0.3. For mixtures of languages; the other places go to the pieces
     that save most."""
-    share: Share | None = None
-    """BPE: share of the merges that are learned inside morphemes, in place of a preset or target. The others may join morphemes
-    of one eojeol."""
     min_count: Annotated[int, Field(ge=0, le=10**12)] = 0
     """Minimum count of a word in training. With 0 all words are used; of very many distinct words the rare ones are sampled."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
@@ -346,11 +340,7 @@ class Recipe(_Section):
         for rule in APPLICABILITY:
             rule.check(self, stored=is_stored(info))
         train, pretokenize = self.train, self.pretokenize
-        targets = [
-            name
-            for name in ("keep", "tokens_per_eojeol", DIALS.get(train.model))
-            if name and getattr(train, name) is not None
-        ]
+        targets = [name for name in TARGETS if getattr(train, name) is not None]
         if len(targets) > 1:
             first, second = (f"--{name.replace('_', '-')}" for name in targets[:2])
             raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
@@ -606,7 +596,6 @@ class Fields(TypedDict, total=False):
     personal_data: str | None
     junk: str | None
     reserve_script: Mapping[Script, float] | None
-    share: float | None
     min_count: int | None
     max_piece_length: int | None
     character_coverage: float | None
@@ -659,17 +648,21 @@ class Applicability:
 
 
 OWN_TRAINERS = "--model unigram --backend koktok"
-SPACED_MODELS = (*(model for model in get_args(ModelKind) if model not in WITH_UNKNOWN), "unigram-em")
+SPACED_MODELS = (*(model for model in get_args(VocabKind) if model not in WITH_UNKNOWN), "unigram-em")
 
 APPLICABILITY = (
     Applicability("train.backend", ("koktok",), SPM_MODELS, own=False, hint="--backend koktok"),
-    Applicability("train.preset", ("lm",), DIALS, own=True, hint=OWN_TRAINERS, stored=True),
-    Applicability("train.keep", (None,), DIALS, own=True, hint=OWN_TRAINERS),
-    Applicability("train.tokens_per_eojeol", (None,), DIALS, own=True, hint=OWN_TRAINERS),
+    Applicability("train.preset", ("lm",), SELECTED_MODELS, own=True, hint=OWN_TRAINERS, stored=True),
+    Applicability("train.keep", (None,), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
+    Applicability("train.tokens_per_eojeol", (None,), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
     Applicability(
-        "train.superwords", (0,), WIDE_MODELS, own=True, hint=f"--superwords 0, or --model {' | '.join(WIDE_MODELS)}"
+        "train.superwords",
+        (0,),
+        SELECTED_MODELS,
+        own=True,
+        hint=f"--superwords 0, or --model {' | '.join(SELECTED_MODELS)}",
     ),
-    Applicability("train.price", ("tokens",), ("unigram",), own=True, hint="--price tokens"),
+    Applicability("train.price", ("tokens",), SELECTED_MODELS, own=True, hint="--price tokens"),
     Applicability("pretokenize.pattern", ("koktok",), ("bpe-bytes",), own=False, hint="--model bpe-bytes"),
     Applicability(
         "pretokenize.prefix_space",
@@ -683,18 +676,13 @@ APPLICABILITY = (
 """Options that only some models have."""
 
 
-def _is_own_unigram(values: Values) -> bool:
-    return (values["train"]["model"], values["train"]["backend"]) == ("unigram", "koktok")
+def _is_own(values: Values) -> bool:
+    return bool(values["train"]["backend"] == "koktok")
 
 
 def _prefix_space(values: Values) -> bool:
     model = values["train"]["model"]
     return model in PREFIXED_MODELS or (values["special"]["style"] in PREFIXED_STYLES and model not in WITH_UNKNOWN)
-
-
-def _superwords(values: Values) -> float:
-    wide = values["train"]["preset"] != "aligned" and values["jamo"] is not True
-    return 0.3 if _is_own_unigram(values) and wide else 0.0
 
 
 def _pattern(values: Values) -> str:
@@ -718,10 +706,9 @@ TRIM_OFFSETS = ("special", "trim_offsets")
 DEPENDENT: dict[tuple[str, str], Callable[[Values], Any]] = {
     ("pretokenize", "prefix_space"): _prefix_space,
     ("pretokenize", "split"): lambda v: (
-        "scripts" if _is_own_unigram(v) and v["train"]["preset"] == "aligned" else "eojeol"
+        "scripts" if _is_own(v) and (v["train"]["model"], v["train"]["preset"]) == ("unigram", "aligned") else "eojeol"
     ),
-    ("train", "superwords"): _superwords,
-    ("train", "price"): lambda v: "bits" if _is_own_unigram(v) else "tokens",
+    ("train", "price"): lambda v: "bits" if v["train"]["model"] in SELECTED_MODELS and _is_own(v) else "tokens",
     PATTERN: _pattern,
     ("normalize", "zero_width"): lambda v: v["pretokenize"]["pattern"] == "koktok",  # published patterns have no fold
     TRIM_OFFSETS: _trim_offsets,
@@ -742,18 +729,17 @@ def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if given.keys() != SECTIONS.keys():
         return values
     train = {("price" if name == "superword_price" else name): v for name, v in given["train"].items()}
+    train.pop("share", None)
     if train.get("preset") == "balanced":
         train = {"superwords": 0.0, **train, "preset": "lm"}
     given["train"] = train
     whole: Values = {"jamo": False, **values, **{name: DEFAULTS[name] | table for name, table in given.items()}}
     if not _are_names(whole):
         return values
-    train, model, specials = whole["train"], whole["train"]["model"], whole["train"]["specials"]
+    model, specials = whole["train"]["model"], whole["train"]["specials"]
     style, chat = whole["special"]["style"], whole["special"]["chat_template"]
-    if DIALS.get(model) != "share":
-        train["share"] = None  # older recipes name one with every model
     if style in STYLES and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
-        train["specials"] = styles.joined(specials, style, model, chat)
+        whole["train"]["specials"] = styles.joined(specials, style, model, chat)
     if model == "jamo":
         whole["jamo"] = True
     if values.get("format") == 1:  # which had no defaults that depend on other values

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,19 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return made[key]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def python4(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with transformers 4.57.6."""
+    home = tmp_path_factory.getbasetemp() / "transformers4"
+    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    venv.create(home, with_pip=True)
+    made = subprocess.run(
+        [python, "-m", "pip", "install", "-q", "transformers==4.57.6", "jinja2", "sentencepiece", "protobuf"],
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode:
+        pytest.skip(f"pip could not install transformers 4.57.6: {made.stderr.strip()[-200:]}")
+    return python

@@ -132,7 +132,7 @@ def elsewhere(
     found = []
 
     def see(name: str, given: list[str], rows: list[list[int]]) -> None:
-        result = CheckResult(f"ids: {name}", said="the ids of Tokenizer")
+        result = CheckResult(f"ids: {name}", message="the ids of Tokenizer")
         for text, ids in zip(given, rows, strict=True):
             ours = tokenizer.encode(text).ids
             result.record(ids == ours, "{}: {} in place of {}", text, ids, ours)
@@ -159,15 +159,15 @@ def told(name: str, report: Verification, more: list[CheckResult], seconds: floa
     """Print what was found of a model; whether all of it was as it must be."""
     findings = [*report.findings, *more]
     wrong = [finding for finding in findings if finding.outcome == "fail"]
-    looks = sum(finding.looked for finding in findings)
+    looks = sum(finding.checked for finding in findings)
     formats = ", ".join(
-        f"{f.check.removeprefix('ids: ')} {f.looked:,}" for f in findings if f.check.startswith("ids: ")
+        f"{f.check.removeprefix('ids: ')} {f.checked:,}" for f in findings if f.check.startswith("ids: ")
     )
     print(
         f"{name}: {'FAIL' if wrong else 'pass'}; {report.lines:,} strings, {looks:,} looks, {seconds:.0f} s; {formats}"
     )
     for finding in wrong:
-        print(f"    {finding.check}: {finding.wrong:,} of {finding.looked:,}; {' | '.join(finding.examples)}")
+        print(f"    {finding.check}: {finding.wrong:,} of {finding.checked:,}; {' | '.join(finding.examples)}")
     sys.stdout.flush()
     return not wrong
 

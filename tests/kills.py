@@ -25,7 +25,7 @@ from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 import koktok
-from koktok import Tokenizer
+from koktok import load
 from koktok.cli import app
 from koktok.count import shards
 from koktok.count.count_files import CountFile
@@ -49,7 +49,7 @@ def run(*words: object) -> None:
 
 def model_for(tokenizer: Path, out: Path) -> None:
     """A model of two matrices, with a row for every id."""
-    size = Tokenizer.load(tokenizer).vocab.size
+    size = load(tokenizer).vocab.size
     rows = np.random.default_rng(0).normal(size=(size, 8)).astype(np.float32)
     out.mkdir()
     save_file({"model.embed_tokens.weight": rows, "lm_head.weight": rows[::-1].copy()}, out / "model.safetensors")

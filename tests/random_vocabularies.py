@@ -21,7 +21,7 @@ from strategies import EMOJI, NASTY
 from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
-from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, ModelKind, Vocab, spell
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, Vocab, VocabKind, spell
 from koktok.recipe import FALLBACK_MODELS, WIDE_MODELS
 from koktok.tokenizer import TrainedTokenizer
 
@@ -34,11 +34,11 @@ PLANE = [chr(code) for code in range(1 << 16) if not 0xD800 <= code < 0xE000]
 """The characters of the first plane."""
 
 _POOL = [*"가각갂나놔냐뷁힣ㄱㅎㅠ漢字—①•–é0123aAzZ.!-'\n\t\u3000\u00a0\u200b", *NASTY, *EMOJI]
-_KINDS: list[ModelKind] = [*get_args(ModelKind), *["bpe-bytes"] * 6, "bpe", "bpe", "unigram", "unigram"]
+_KINDS: list[VocabKind] = [*get_args(VocabKind), *["bpe-bytes"] * 6, "bpe", "bpe", "unigram", "unigram"]
 """A kind as often as it has ways of its own in bulk."""
 
 
-def random_recipe(rng: random.Random, kind: ModelKind) -> Recipe:
+def random_recipe(rng: random.Random, kind: VocabKind) -> Recipe:
     """Fields that change how text is cut, as far as the kind has them."""
     model: dict[str, Any] = {"model": kind}
     words: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def random_pieces(rng: random.Random, text: list[str], most: int = 60) -> list[s
     return found
 
 
-def random_tokenizer(rng: random.Random, kind: ModelKind) -> tuple[Tokenizer, list[str]]:
+def random_tokenizer(rng: random.Random, kind: VocabKind) -> tuple[Tokenizer, list[str]]:
     """A tokenizer, and the characters that its pieces are made of."""
     chars = [*rng.choices(_POOL, k=rng.randrange(1, 7)), " "]
     chars += [chr(rng.choice((rng.randrange(0xAC00, 0xD7A4), rng.randrange(0x20, 0xD800)))) for _ in range(2)]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import MODELS, koktok
 
-from koktok import KoktokError, Recipe, Tokenizer
+from koktok import KoktokError, Recipe
 from koktok.adapters import load
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.model.vocab import Vocab
@@ -109,14 +109,14 @@ CASES = [(name, i) for name, (_, bad) in VALUES.items() for i in range(len(bad))
 def test_every_call_names_what_came(name: str, i: int, trained: Trained) -> None:
     call, bad = VALUES[name]
     with pytest.raises(KoktokError) as caught:
-        call(Tokenizer.load(trained()), bad[i])
+        call(load(trained()), bad[i])
     assert len(caught.value.message) > 15
     assert "Traceback" not in str(caught.value)
 
 
 @pytest.mark.parametrize("model", ["bpe", "bpe-bytes", "wordpiece", "word", "syllable", "ngram", "jamo model"])
 def test_every_kind_refuses_the_same(model: str, trained: Trained) -> None:
-    tokenizer = Tokenizer.load(trained(**MODELS[model]))
+    tokenizer = load(trained(**MODELS[model]))
     for bad in NO_TEXT:
         with pytest.raises(InputError):
             tokenizer.encode(bad)  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def test_every_kind_refuses_the_same(model: str, trained: Trained) -> None:
 
 def test_one_bad_text_in_a_batch_costs_nothing_else(trained: Trained) -> None:
     """The tokenizer is as it was: nothing of the failed call stays in its tables."""
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     expected = [encoding.ids for encoding in tokenizer.encode_batch(["가나다", "라마"])]
     for call in (tokenizer.encode_batch, tokenizer.encode_ids):
         with pytest.raises(InputError):
@@ -153,7 +153,7 @@ DECISIVE = ("koktok.toml", "tokenizer.json", "vocab.json")
 def test_a_torn_file_is_refused(model: str, folder: Callable[..., Path], mini: list[str]) -> None:
     """But for notes of the training that are gone by whole lines, which stand last in koktok.toml and decide nothing."""
     place = folder(model)
-    expected = [Tokenizer.load(place).encode(line).ids for line in mini[:20]]
+    expected = [load(place).encode(line).ids for line in mini[:20]]
     for name in DECISIVE:
         if not (place / name).exists():
             continue
@@ -162,7 +162,7 @@ def test_a_torn_file_is_refused(model: str, folder: Callable[..., Path], mini: l
             left = whole[: int(len(whole) * share)]
             (place / name).write_bytes(left)
             if b"[signature.dials]" in left and left.endswith(b"\n"):
-                assert [Tokenizer.load(place).encode(line).ids for line in mini[:20]] == expected
+                assert [load(place).encode(line).ids for line in mini[:20]] == expected
                 continue
             with pytest.raises(ArtifactError):
                 TrainedTokenizer.load(place)
@@ -170,7 +170,7 @@ def test_a_torn_file_is_refused(model: str, folder: Callable[..., Path], mini: l
         with pytest.raises(ArtifactError):
             TrainedTokenizer.load(place)
         (place / name).write_bytes(whole)
-    Tokenizer.load(place)
+    load(place)
 
 
 @pytest.mark.parametrize("model", ["unigram", "wordpiece"])
@@ -181,14 +181,14 @@ def test_a_koktok_toml_that_ends_inside_a_line_is_refused(model: str, folder: Ca
     for lost in (1, 2, 3, 4):
         (place / "koktok.toml").write_bytes(whole[:-lost])
         with pytest.raises(ArtifactError):
-            Tokenizer.load(place)
+            load(place)
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe", "wordpiece", "morpheme"])
 def test_a_flipped_bit_is_refused_or_changes_no_id(model: str, folder: Callable[..., Path], mini: list[str]) -> None:
     """What `load` reads is held by the digest; the rest of the file (a description, a decoder) is for others to read."""
     place = folder(model)
-    tokenizer = Tokenizer.load(place)
+    tokenizer = load(place)
     expected = [tokenizer.encode(line).ids for line in mini[:20]]
     drawn = random.Random(0)
     refused = 0
@@ -200,7 +200,7 @@ def test_a_flipped_bit_is_refused_or_changes_no_id(model: str, folder: Callable[
             at, bit = drawn.randrange(len(whole)), 1 << drawn.randrange(8)
             (place / name).write_bytes(whole[:at] + bytes((whole[at] ^ bit,)) + whole[at + 1 :])
             try:
-                broken = Tokenizer.load(place)
+                broken = load(place)
             except ArtifactError:
                 refused += 1
                 continue
@@ -234,7 +234,7 @@ def test_files_of_another_shape_are_refused(name: str, content: str, folder: Cal
     place = folder("unigram")
     (place / name).write_text(content)
     with pytest.raises(ArtifactError):
-        Tokenizer.load(place)
+        load(place)
 
 
 def test_a_folder_of_a_newer_version_says_so(folder: Callable[..., Path]) -> None:
@@ -246,7 +246,7 @@ def test_a_folder_of_a_newer_version_says_so(folder: Callable[..., Path]) -> Non
     with pytest.raises(
         ArtifactError, match=r"has format 3, and this koktok reads formats 1 and 2\nhint: pip install -U koktok"
     ):
-        Tokenizer.load(place)
+        load(place)
 
 
 WATCH = """
@@ -259,11 +259,11 @@ def watch(event, args):
         raise SystemExit(f"ran {args[0].co_filename}")
     if event == "open" and isinstance(args[0], str) and args[0].startswith(folders) and args[0].endswith((".py", ".pkl")):
         raise SystemExit(f"opened {args[0]}")
-from koktok import Tokenizer
+from koktok import load
 import koktok.formats.hf, koktok.bulk
 sys.addaudithook(watch)
 for folder in folders:
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = load(folder)
     print(tokenizer.decode(tokenizer.encode("가나다").ids))
 """
 

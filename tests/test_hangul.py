@@ -17,7 +17,7 @@ import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import Recipe, Tokenizer, hangul
+from koktok import Recipe, Tokenizer, hangul, load
 from koktok.errors import InputError, RecipeError
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.hf import jamo_decoders
@@ -63,7 +63,7 @@ def spm(normalizer: JamoNormalizer) -> Any:
     """The whole way of a tokenizer.model."""
     from sentencepiece import SentencePieceProcessor
 
-    def load(table: bytes) -> Any:
+    def normalizer_of(table: bytes) -> Any:
         model = ModelProto()
         for piece, kind in (("<unk>", 2), ("가", 1)):
             model.add(piece, 0.0, kind)
@@ -72,7 +72,7 @@ def spm(normalizer: JamoNormalizer) -> Any:
         rules.add_dummy_prefix = rules.escape_whitespaces = rules.remove_extra_whitespaces = False
         return SentencePieceProcessor(model_proto=model.serialized()).Normalize
 
-    return load(charsmap(normalizer)), load(_joins())
+    return normalizer_of(charsmap(normalizer)), normalizer_of(_joins())
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_a_rare_syllable_keeps_what_it_can() -> None:
 @pytest.fixture(scope="module", params=["unigram", "bpe", "wordpiece", "syllable"])
 def ours(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
     size = {"wordpiece": 4000, "syllable": 1800}.get(request.param, 2300)
-    return Tokenizer.load(trained(jamo="fallback", train={"model": request.param, "vocab_size": size}))
+    return load(trained(jamo="fallback", train={"model": request.param, "vocab_size": size}))
 
 
 @given(data=st.data())

@@ -15,11 +15,14 @@ from conftest import ROOT
 import koktok
 
 ROOMS = [
-    "errors", "hangul", "files", "progress", "text", "corpora", "count", "segment", "model", "recipe", "training",
-    "tokenizer", "bulk", "formats", "adapters", "extension", "instances", "token_files", "cluster", "metrics", "pipeline", "verification",
-    "report", "cli",
+    "errors", "hangul", "progress", "files", "text", "corpora", "count", "segment", "model", "recipe", "training", "formats",
+    "bulk", "tokenizer", "adapters", "metrics", "pipeline", "report", "token_files", "extension", "instances", "cluster",
+    "verification", "cli",
 ]  # fmt: skip
-"""The rooms in the order of the data flow, as docs/architecture.md shows them."""
+"""The rooms, as docs/architecture.md shows them: each imports only rooms that stand before it."""
+
+RING = {"token_files", "extension", "instances", "cluster"}
+"""What is built around a tokenizer."""
 
 HEAVY = [
     "kiwipiepy",
@@ -34,6 +37,9 @@ HEAVY = [
     "pydantic",
 ]
 
+MODULE = r"(koktok(?:\.\w+)+)(?::\w*|\.)?"
+"""A string that names a module, or something in it: "koktok.a.b", "koktok.a.b:c", or the beginning of f"koktok.a.{name}"."""
+
 FILES = {
     ("koktok." + ".".join(path.relative_to(ROOT / "koktok").with_suffix("").parts)).removesuffix(".__init__"): path
     for path in (ROOT / "koktok").rglob("*.py")
@@ -46,7 +52,7 @@ NODES = {path: list(ast.walk(tree)) for path, tree in TREES.items()}
 
 
 def imports(path: Path) -> set[str]:
-    """Every module of koktok that a file imports, wherever in it."""
+    """Every module of koktok that a file imports, wherever in it, by a statement or a string that names it."""
     found = set()
     for node in NODES[path]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "koktok":
@@ -54,27 +60,54 @@ def imports(path: Path) -> set[str]:
             found |= {name if name in FILES else node.module for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name in FILES}
+        elif isinstance(node, ast.Constant) and (named := re.fullmatch(MODULE, str(node.value))):
+            found |= {named[1]} & FILES.keys()
     return found
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+GRAPH = {name: imports(path) - {name, "koktok"} for name, path in FILES.items() if name != "koktok"}
 
 
 def circles() -> list[set[str]]:
     """Groups of modules that import each other."""
-    graph = {name: imports(path) - {name, "koktok"} for name, path in FILES.items() if name != "koktok"}
     reach: dict[str, set[str]] = {}
-    for name in graph:
+    for name in GRAPH:
         seen: set[str] = set()
         waiting = [name]
         while waiting:
-            new = graph[waiting.pop()] - seen
+            new = GRAPH[waiting.pop()] - seen
             seen |= new
             waiting += new
         reach[name] = seen
-    return [set(group) for group in {frozenset(o for o in reach[n] if n in reach[o]) for n in graph} if len(group) > 1]
+    return [set(group) for group in {frozenset(o for o in reach[n] if n in reach[o]) for n in GRAPH} if len(group) > 1]
 
 
 def test_no_circle_of_imports() -> None:
-    """Imports for types and inside functions count."""
+    """Imports for types, inside functions and by a string count."""
     assert not circles()
+
+
+def test_rooms_import_only_lower_rooms() -> None:
+    """So no circle of rooms either."""
+    ranks = {room: rank for rank, room in enumerate(ROOMS)}
+    assert not [
+        f"{name} imports {other}"
+        for name, others in GRAPH.items()
+        for other in sorted(others)
+        if ranks[room_of(other)] > ranks[room_of(name)]
+    ]
+
+
+def test_nothing_is_built_on_the_ring() -> None:
+    """It is imported by the command line and the public names; `verify` opens what extension writes."""
+    importers = {(room_of(name), room_of(other)) for name, others in GRAPH.items() for other in others}
+    assert {(room, other) for room, other in importers if other in RING and room not in {*RING, "cli"}} == {
+        ("verification", "extension")
+    }
 
 
 def test_no_drawer_for_odds_and_ends() -> None:
@@ -85,6 +118,12 @@ def test_only_rooms_list_their_names() -> None:
     """Every other module is private; what a room shows stands in its `__init__`, or in the file that it is."""
     inside = [path for path in MODULES if path.parent.name != "koktok"]
     assert not [path for path in inside if "__all__" in {n.id for n in NODES[path] if isinstance(n, ast.Name)}]
+
+
+def test_a_kind_says_of_what() -> None:
+    """`BoundaryKind`, `InstanceKind` ...: there is no bare `Kind`, and `KINDS` are those of vocabularies."""
+    named = {path.name for path in MODULES if re.search(r"^(class )?(Kind|_?KINDS)\b *[=:(]", PYTHON[path], re.M)}
+    assert named == {"vocab.py"}
 
 
 def test_no_constant_stands_twice() -> None:
@@ -172,6 +211,46 @@ def test_the_map_names_what_there_is() -> None:
         text = guide.read_text(encoding="utf-8")
         for name in re.findall(r"^\| (`.*?) \|", text, re.M):
             assert all((guide.parent / file).exists() for file in re.findall(r"`(\w+\.py)`", name)), name
+
+
+def test_the_reading_list_is_short() -> None:
+    """Of "`A`, `b`; of `C` the fields and `d`" the whole of A and b, and of C its head and d."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    lines = 0
+    for paths, read in re.findall(r"^\| \d \| (.*?) \| (.*?) \|", page, re.M):
+        nodes = [node for path in re.findall(r"`(.*?)`", paths) for node in NODES[ROOT / path] if hasattr(node, "body")]
+        for part in read.split(";"):
+            names = re.findall(r"`(\w+)`", part)
+            inside = [
+                node for node in nodes if part.strip().startswith("of ") and getattr(node, "name", "") == names[0]
+            ]
+            if inside:
+                methods = [node for node in inside[0].body if isinstance(node, ast.FunctionDef)]
+                lines += methods[0].lineno - inside[0].lineno if "fields" in part else 0
+            for node in methods if inside else nodes:
+                if getattr(node, "name", "") in names:
+                    lines += node.end_lineno - node.lineno + 1
+    assert 500 < lines <= 1000
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["CONTRIBUTING.md", "docs/architecture.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("add-*.md"))],
+)
+def test_pages_for_contributors_name_what_there_is(page: str) -> None:
+    """Every path exists, and the names of a step occur in the files that the step names, or else anywhere."""
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.S)
+    everywhere = "\n".join(PYTHON.values())
+    for step in re.split(r"\n(?= *(?:\d\.|[-*]) |\n)", text):
+        files = []
+        for path in re.findall(r"`(?:python )?([\w./-]*(?:/[\w.-]*|\.(?:py|toml|md)))(?: \d+)?`", step):
+            found = [ROOT / path] if "/" in path else [*(ROOT / "koktok").rglob(path)]
+            assert found, path
+            assert all(one.exists() for one in found), path
+            files += [part for one in found for part in (one.glob("*.py") if one.is_dir() else [one])]
+        code = "\n".join(one.read_text(encoding="utf-8") for one in files) or everywhere
+        for name in re.findall(r"`(?:\w+\.)?([A-Za-z_]\w+)`", re.sub(r"`[\w./]+\.(py|toml|md)`", "", step)):
+            assert re.search(rf"\b{name}\b", code), f"{name} in {step}"
 
 
 def _tree(page: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from conftest import MINI, koktok, read_documents
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.model.special import ROLES
 from koktok.text.sources import Source
@@ -34,7 +34,7 @@ def source() -> Source:
 @pytest.mark.parametrize("form", ["npy", "bin", "arrow"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_shards_hold_the_documents(trained: Trained, source: Source, tmp_path: Path, form: str, threads: int) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     expected = tokenizer.encode_ids(read_documents(source), after=["</s>"])
     files = write_token_files(
         tokenizer, source, tmp_path / "out", format=form, shard_tokens=500, after=["</s>"], threads=threads
@@ -54,7 +54,7 @@ def test_shards_hold_the_documents(trained: Trained, source: Source, tmp_path: P
 
 def test_bin_is_raw_ids_and_an_index_of_megatron(trained: Trained, source: Source, tmp_path: Path) -> None:
     """Read by the layout that IndexedDataset documents, not by our reader."""
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     files = write_token_files(tokenizer, source, tmp_path / "out", format="bin")
     expected = tokenizer.encode_ids(read_documents(source))
     assert np.fromfile(tmp_path / "out" / "shard-00000.bin", "<u2").tolist() == expected.ids.tolist()
@@ -71,7 +71,7 @@ def test_bin_is_raw_ids_and_an_index_of_megatron(trained: Trained, source: Sourc
 
 
 def test_a_document_may_be_a_file(trained: Trained, source: Source, tmp_path: Path) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     files = write_token_files(tokenizer, source, tmp_path / "out", documents="files")
     assert [tokenizer.decode(ids.tolist()) for ids in files.shard(0)] == [
         tokenizer.normalize(path.read_text(encoding="utf-8").removesuffix("\n")) for path in source.paths
@@ -82,7 +82,7 @@ def test_a_document_may_be_a_file(trained: Trained, source: Source, tmp_path: Pa
 
 SCRIPT = """
 import sys
-from koktok import Tokenizer
+from koktok import load
 from koktok.text.sources import Source
 from koktok import token_files
 from pathlib import Path
@@ -95,13 +95,13 @@ def wait(stem, tokens, real=token_files._write_npy):
         import time
         time.sleep(60)
 token_files._WRITERS["npy"] = wait
-token_files.write_token_files(Tokenizer.load(folder), Source.of(*paths, name="mini"), out, shard_tokens=900, threads=1)
+token_files.write_token_files(load(folder), Source.of(*paths, name="mini"), out, shard_tokens=900, threads=1)
 """
 
 
 def test_a_killed_run_goes_on(trained: Trained, source: Source, tmp_path: Path) -> None:
     folder = trained()
-    whole = write_token_files(Tokenizer.load(folder), source, tmp_path / "whole", shard_tokens=900)
+    whole = write_token_files(load(folder), source, tmp_path / "whole", shard_tokens=900)
     out, paths = tmp_path / "out", [str(path) for path in source.paths]
     run = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(folder), str(out), "1", *paths], stdout=subprocess.PIPE, text=True
@@ -120,11 +120,11 @@ def test_a_killed_run_goes_on(trained: Trained, source: Source, tmp_path: Path) 
     assert before
     time.sleep(0.01)
     with pytest.raises(UsageError, match="3 shards of another run; what differs: after"):
-        write_token_files(Tokenizer.load(folder), source, out, shard_tokens=900, after=["</s>"])
+        write_token_files(load(folder), source, out, shard_tokens=900, after=["</s>"])
     changed = tmp_path / "mini.txt"
     changed.write_text("다른 글\n", encoding="utf-8")
     with pytest.raises(InputError, match="the text is not the one that shard-00000"):
-        write_token_files(Tokenizer.load(folder), Source.of(changed, name="mini"), out, shard_tokens=900)
+        write_token_files(load(folder), Source.of(changed, name="mini"), out, shard_tokens=900)
     subprocess.run([sys.executable, "-c", SCRIPT, str(folder), str(out), "0", *paths], check=True)
     assert before == {path.name: path.stat().st_mtime_ns for path in out.glob("shard-0000[012]*")}
     assert {path.name: path.read_bytes() for path in out.iterdir()} == {
@@ -134,7 +134,7 @@ def test_a_killed_run_goes_on(trained: Trained, source: Source, tmp_path: Path) 
 
 
 def test_wrong_wishes_are_refused(trained: Trained, source: Source, tmp_path: Path) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     with pytest.raises(UsageError, match="`csv` is no format"):
         write_token_files(tokenizer, source, tmp_path / "out", format="csv")
     with pytest.raises(UsageError, match="shard_tokens = 0"):
@@ -156,7 +156,7 @@ def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path:
     assert done.returncode == 0, done.stderr
     assert "documents, 1 file in" in done.stderr
     assert not done.stdout
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     first, last = (
         next(token for token in ROLES[role] if token in tokenizer.vocab.specials) for role in ("bos_token", "eos_token")
     )

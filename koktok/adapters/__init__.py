@@ -7,14 +7,14 @@ adapter changes its input (decomposes, segments), a note is shown with its figur
 from koktok.adapters.analysers import ANALYSERS
 from koktok.adapters.conversion import gguf_table, hf_files
 from koktok.adapters.library import LibraryTokenizer
-from koktok.adapters.open import KINDS, load, parse_spec
+from koktok.adapters.open import REFERENCES, load, parse_spec
 from koktok.adapters.packages import PACKAGES, package_names
 from koktok.adapters.trivial import TRIVIAL
 
 __all__ = [
     "ANALYSERS",
-    "KINDS",
     "PACKAGES",
+    "REFERENCES",
     "TRIVIAL",
     "LibraryTokenizer",
     "gguf_table",

@@ -19,7 +19,7 @@ from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.errors import ArtifactError, InputError
 from koktok.files.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.formats import gguf
-from koktok.model.special import NO_LIMIT, ROLES
+from koktok.model.special import NO_LIMIT
 from koktok.model.vocab import splits
 from koktok.text.patterns import LLAMA_CPP
 from koktok.tokenizer.agree import Ids, agree
@@ -39,17 +39,12 @@ def hf_definition(adapter: LibraryTokenizer) -> dict[str, Any]:
 def hf_config(adapter: LibraryTokenizer) -> str:
     """A tokenizer_config.json for an imported tokenizer that has none."""
     config = {
-        **_roles(adapter),
+        **adapter.roles,
         "clean_up_tokenization_spaces": False,
         "model_max_length": NO_LIMIT,
         "tokenizer_class": "PreTrainedTokenizerFast",
     }
     return json.dumps(config, ensure_ascii=False, indent=2) + "\n"
-
-
-def _roles(adapter: LibraryTokenizer) -> dict[str, str]:
-    tokens = ((role, next((name for name in names if name in adapter.specials), "")) for role, names in ROLES.items())
-    return {role: name for role, name in tokens if name}
 
 
 def hf_files(adapter: LibraryTokenizer) -> dict[str, str | bytes]:
@@ -241,7 +236,7 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
         )
     added = {token["id"]: bool(token["special"]) for token in adapter.content.get("added_tokens", ())}
     kind_of = {True: gguf.CONTROL, False: gguf.USER_DEFINED}
-    roles = {role.removesuffix("_token"): adapter.specials[name] for role, name in _roles(adapter).items()}
+    roles = {role.removesuffix("_token"): adapter.specials[name] for role, name in adapter.roles.items()}
     # Special tokens around a text of one character are those around every text; llama.cpp has one before and one after.
     bare, whole = (adapter.encode("a", add_special_tokens=on).ids for on in (False, True))
     at = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), 0)

@@ -11,19 +11,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
+from koktok.adapters.added_tokens import SAVED, files_beside, folder_tokens, json_of
 from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.adapters.sandbox import check
 from koktok.errors import ArtifactError
-from koktok.files import read_bounded, read_utf8
+from koktok.files import read_utf8
 from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.model.tokens import ByteTable, Spans
 from koktok.model.vocab import BYTE_OF
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-
-BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
-"""Files that are saved with a tokenizer.json for other readers."""
 
 
 class HuggingFace(LibraryTokenizer):
@@ -50,6 +48,11 @@ class HuggingFace(LibraryTokenizer):
             raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
         if form.get("version") == "2.0":
             form = in_version_1(form)
+            self.text = text = json.dumps(form, ensure_ascii=False)
+        self.folder = folder_tokens(self.beside, spec, form)
+        rows = self.folder.place(_table(model), form.get("added_tokens") or ())
+        if len(rows) > len(form.get("added_tokens") or ()):
+            form = {**form, "added_tokens": rows}
             self.text = text = json.dumps(form, ensure_ascii=False)
         tokenizers_library()  # an unsupported version is refused before the sandbox
         if not proven:
@@ -185,8 +188,8 @@ class HuggingFace(LibraryTokenizer):
         return self._special
 
     def files(self) -> dict[str, str | bytes]:
-        """The unchanged tokenizer.json, and the files beside it."""
-        return {"tokenizer.json": self.text, **self.beside}
+        """tokenizer.json, unchanged if it has all tokens of the folder, and the files beside it."""
+        return {"tokenizer.json": self.text, **{name: self.beside[name] for name in SAVED if name in self.beside}}
 
 
 def _types(part: Any) -> Collection[str]:
@@ -197,8 +200,10 @@ def _types(part: Any) -> Collection[str]:
     return set().union(*map(_types, part)) if isinstance(part, list) else set()
 
 
-def _beside(path: Path) -> dict[str, bytes]:
-    return {name: read_bounded(path.parent / name) for name in BESIDE if (path.parent / name).is_file()}
+def _table(model: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of a model's pieces."""
+    rows = model.get("vocab") or {}
+    return dict(rows) if isinstance(rows, dict) else {row[0]: i for i, row in enumerate(rows)}
 
 
 def open_hf(spec: str, path: Path) -> HuggingFace:
@@ -206,7 +211,7 @@ def open_hf(spec: str, path: Path) -> HuggingFace:
     name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
     text = read_utf8(path)
     content = checked_json(text, str(path))
-    opened = HuggingFace(text, _beside(path), spec=spec, name=name, content=content)
+    opened = HuggingFace(text, files_beside(path), spec=spec, name=name, content=content)
     for token in content.get("added_tokens") or ():  # the library may assign other ids
         expected, got = token["id"], opened.strict.token_to_id(token["content"])
         if got != expected:
@@ -219,15 +224,17 @@ def open_hf(spec: str, path: Path) -> HuggingFace:
 
 def open_gpt2(spec: str, path: Path) -> HuggingFace:
     """A vocab.json with the merges.txt beside it."""
-    return HuggingFace(gpt2_json(path), _beside(path), spec=spec, name=path.resolve().parent.name)
+    return HuggingFace(gpt2_json(path), files_beside(path), spec=spec, name=path.resolve().parent.name)
 
 
 def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> HuggingFace:
     """A vocab.txt of BERT."""
-    text = wordpiece_json(path, lowercase=lowercase)
+    beside = files_beside(path)
+    config, roles = json_of(beside, "tokenizer_config.json", spec), folder_tokens(beside, spec).roles
+    text = wordpiece_json(path, config, roles, lowercase=lowercase)
     name = path.resolve().parent.name if path.stem == "vocab" else path.stem
     notes = ["WordPiece: spaces are lost, and a word with an unknown character is one unknown token"]
-    opened = HuggingFace(text, _beside(path), spec=spec, name=name, notes=notes)
+    opened = HuggingFace(text, beside, spec=spec, name=name, notes=notes)
     if reads_jamo(opened.tokens):
         opened.notes = ("input NFKD (conjoining jamo)", *opened.notes)
     return opened

@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from koktok.adapters.added_tokens import FolderTokens
 from koktok.adapters.sandbox import PROBES
 from koktok.errors import InputError, KoktokError, UsageError
 from koktok.files import typed, write_folder
@@ -106,6 +108,8 @@ class LibraryTokenizer(Tokenizer):
     """
 
     library: ClassVar[str] = ""  # the package that runs it
+    folder = FolderTokens()  # what the files beside the vocabulary say
+    beside: Mapping[str, bytes] = MappingProxyType({})  # their contents
     spaced = True  # whether pieces hold white space
 
     def __init__(
@@ -236,8 +240,8 @@ class LibraryTokenizer(Tokenizer):
 
     @property
     def roles(self) -> Mapping[str, str]:
-        """Special tokens by their role in transformers, recognized by their spelling."""
-        return style_for("plain", self.vocab.specials).roles
+        """Special tokens by their role in transformers: those that the files say, the others recognized by their spelling."""
+        return {**style_for("plain", [*self.specials]).roles, **self.folder.roles}
 
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 over everything that determines ids and decoded text."""

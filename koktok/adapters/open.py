@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from koktok.adapters.added_tokens import SAVED
 from koktok.adapters.analysers import ANALYSERS, open_segmenter
 from koktok.adapters.cuts import open_cuts
+from koktok.adapters.huggingface_adapter import open_gpt2, open_hf, open_wordpiece
 from koktok.adapters.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.adapters.packages import open_package
+from koktok.adapters.sentencepiece_adapter import open_sp
+from koktok.adapters.tiktoken_adapter import open_ranks, open_tekken, open_tiktoken
 from koktok.adapters.trivial import TRIVIAL
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_bounded, read_utf8, read_whole
 from koktok.formats.detect import Detected, detect
-from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
+from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder
 from koktok.formats.vocabularies import folder_of
 from koktok.tokenizer import TrainedTokenizer
 
-KINDS: Final[dict[str, str]] = {
+REFERENCES: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
     "sp": "sp:FILE.model, a SentencePiece model",
@@ -113,6 +116,8 @@ def load(
             source, options = Detected("ranks", source.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
         opened = _open(source, text, option, **options)
         text = text if named else source.path.name
+    if name := opened.folder.class_name:
+        opened.notes += (f"AutoTokenizer reads it by {name}, whose code may give tokens other ids than the files",)
     opened.signature = {"source": text}
     return opened
 
@@ -126,9 +131,9 @@ def parse_spec(text: str) -> tuple[str, str]:
     (('sp', 'model/tok.model'), ('analyser', 'kiwi'), ('trivial', 'syllables'))
     """
     kind, colon, rest = text.partition(":")
-    if colon and kind in KINDS:
+    if colon and kind in REFERENCES:
         if not rest:
-            raise UsageError(f"expected {KINDS[kind]}, got `{text}`")
+            raise UsageError(f"expected {REFERENCES[kind]}, got `{text}`")
         return kind, rest
     if text in ANALYSERS:
         return "analyser", text
@@ -137,7 +142,7 @@ def parse_spec(text: str) -> tuple[str, str]:
     path = path_of(text, "a tokenizer")
     if path.exists():
         return detect(path).kind, text
-    known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
+    known = ", ".join([*REFERENCES, *ANALYSERS, *TRIVIAL])
     problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
     hint = "hf:path/to/tokenizer.json"
     if _HUB_NAME.fullmatch(text):
@@ -157,32 +162,29 @@ def is_reference(text: str) -> bool:
     >>> [is_reference(text) for text in ("package:llama3", "syllables", "my-tokenizer", "C:/my-tokenizer")]
     [True, True, False, False]
     """
-    named = text.partition(":")[0] in KINDS and ":" in text
+    named = text.partition(":")[0] in REFERENCES and ":" in text
     return (named or text in ANALYSERS or text in TRIVIAL) and not path_of(text, "a tokenizer").exists()
 
 
-_OPENERS: Final[dict[str, tuple[str, str]]] = {
-    "hf": ("huggingface_adapter", "open_hf"),
-    "gpt2": ("huggingface_adapter", "open_gpt2"),
-    "wordpiece": ("huggingface_adapter", "open_wordpiece"),
-    "sp": ("sentencepiece_adapter", "open_sp"),
-    "tekken": ("tiktoken_adapter", "open_tekken"),
-    "tiktoken": ("tiktoken_adapter", "open_tiktoken"),
-    "ranks": ("tiktoken_adapter", "open_ranks"),
+_OPENERS: Final[dict[str, Callable[..., LibraryTokenizer]]] = {
+    "hf": open_hf,
+    "gpt2": open_gpt2,
+    "wordpiece": open_wordpiece,
+    "sp": open_sp,
+    "tekken": open_tekken,
+    "tiktoken": open_tiktoken,
+    "ranks": open_ranks,
 }
-"""Module and function that open each kind of file."""
+"""The function that opens each kind of file."""
 
 
 def _open(source: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
     if source.kind not in _OPENERS:
         raise ArtifactError(f"`{source.path}` is {source}; expected a file of another library")
-    module, name = _OPENERS[source.kind]
     if option:
         options["pattern"] = option
     try:
-        opened: LibraryTokenizer = getattr(import_module(f"koktok.adapters.{module}"), name)(
-            spec, source.path, **options
-        )
+        opened = _OPENERS[source.kind](spec, source.path, **options)
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -194,8 +196,10 @@ def _open(source: Detected, spec: str, option: str = "", **options: Any) -> Libr
 
 
 def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
-    """The tokenizer of a folder that koktok wrote, trained or imported."""
+    """The tokenizer of a folder that koktok trained or imported, or of any other folder."""
     folder = folder_of(path_of(path))
+    if not is_koktoks(folder) and any(any(folder.glob(name)) for name in FOREIGN):
+        return load(folder)
 
     def read() -> TrainedTokenizer | LibraryTokenizer:
         return _load_imported(folder) if is_imported(folder) else TrainedTokenizer(*read_folder(folder))
@@ -226,20 +230,20 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
             f"the files of `{folder}` were changed: their digest differs from that in {MARK}", hint=again
         )
     opened: LibraryTokenizer
+    beside = {name: data for name, data in contents.items() if name in SAVED}
     if library == "tokenizers":
         from koktok.adapters.huggingface_adapter import HuggingFace
 
-        beside = {name: data for name, data in contents.items() if name != "tokenizer.json"}
         opened = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
     elif library == "sentencepiece":
         from koktok.adapters.sentencepiece_adapter import SentencePiece
 
-        opened = SentencePiece(contents["tokenizer.model"], spec=str(folder))
+        opened = SentencePiece(contents["tokenizer.model"], beside, spec=str(folder))
     elif library == "tiktoken":
         from koktok.adapters.tiktoken_adapter import Tiktoken
         from koktok.formats.tiktoken import load as load_ranks
 
-        opened = Tiktoken(load_ranks(folder), spec=str(folder))
+        opened = Tiktoken(load_ranks(folder), beside, spec=str(folder))
     else:
         raise ArtifactError(
             f"`{folder}` requires the library {library!r}, which this koktok does not support", hint=again

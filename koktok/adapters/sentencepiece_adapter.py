@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
+from koktok.adapters.added_tokens import SAVED, FolderTokens, files_beside, folder_tokens
 from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.adapters.sandbox import check
 from koktok.errors import ArtifactError
 from koktok.files import read_bounded
-from koktok.files.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
+from koktok.files.sentencepiece_model import BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
 from koktok.model.tokens import ByteTable
 
 _HINT = "a SentencePiece model is the .model file of spm_train"
@@ -28,6 +29,7 @@ class SentencePiece(LibraryTokenizer):
     def __init__(
         self,
         data: bytes,
+        beside: Mapping[str, bytes] | None = None,
         *,
         spec: str = "tokenizer.model",
         name: str = "tokenizer",
@@ -36,8 +38,10 @@ class SentencePiece(LibraryTokenizer):
     ) -> None:
         import sentencepiece
 
-        self.data = data
+        self.beside = dict(beside or {})
+        self.folder = folder_tokens(self.beside, spec)
         try:
+            self.data = data = with_tokens(data, self.folder)
             self.proto = ModelProto(data)
             self._pieces = [row.piece for row in self.proto.pieces]
         except ValueError as error:
@@ -77,7 +81,7 @@ class SentencePiece(LibraryTokenizer):
     def __reduce__(self) -> tuple[Any, ...]:
         return (
             partial(SentencePiece, spec=self.spec, name=self.name, notes=self.notes, proven=True),
-            (self.data,),
+            (self.data, self.beside),
             {"signature": self.signature},
         )
 
@@ -135,8 +139,8 @@ class SentencePiece(LibraryTokenizer):
         return str(self._pieces[i])
 
     def files(self) -> dict[str, str | bytes]:
-        """The unchanged model."""
-        return {"tokenizer.model": self.data}
+        """The model, unchanged if it has all tokens of the folder, and the files beside it."""
+        return {"tokenizer.model": self.data, **{name: self.beside[name] for name in SAVED if name in self.beside}}
 
     def unigram(self) -> dict[str, float] | None:
         trainer = self.proto.trainer_spec
@@ -149,4 +153,22 @@ class SentencePiece(LibraryTokenizer):
 def open_sp(spec: str, path: Path) -> SentencePiece:
     """A .model file."""
     name = path.resolve().parent.name if path.stem in ("tok", "tokenizer", "spiece", "m") else path.stem
-    return SentencePiece(read_bounded(path), spec=spec, name=name)
+    return SentencePiece(read_bounded(path), files_beside(path), spec=spec, name=name)
+
+
+def with_tokens(data: bytes, folder: FolderTokens) -> bytes:
+    """A model with the tokens that its folder adds: special ones as control symbols, others as user-defined ones."""
+    proto, same = ModelProto(data), True
+    for token in folder.place({row.piece: i for i, row in enumerate(proto.pieces)}):
+        kind = CONTROL if token["special"] else USER_DEFINED
+        if token["id"] == len(proto.pieces):
+            proto.add(token["content"], 0.0, kind)
+        elif (piece := proto.pieces[token["id"]]).type in (NORMAL, UNUSED):
+            piece.type = kind
+        else:
+            continue
+        same = False
+    if same:
+        return data
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    return proto.serialized()

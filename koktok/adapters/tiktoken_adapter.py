@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
+from koktok.adapters.added_tokens import SAVED, files_beside, folder_tokens
 from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.adapters.sandbox import check
 from koktok.errors import InputError, UsageError
@@ -18,9 +19,6 @@ from koktok.formats import tiktoken
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
 from koktok.model.tokens import ByteTable
 from koktok.model.vocab import BYTE_CHARS
-
-GAP = 1
-"""Ids between the ranks of a published vocabulary and its special tokens; with another gap they belong to other ranks."""
 
 
 class Tiktoken(LibraryTokenizer):
@@ -31,14 +29,21 @@ class Tiktoken(LibraryTokenizer):
     def __init__(
         self,
         ranks: tiktoken.Ranks,
+        beside: Mapping[str, bytes] | None = None,
         *,
         spec: str = "",
         name: str = "",
         notes: Sequence[str] = (),
         proven: bool = False,
     ) -> None:
-        self.ranks = ranks
         spec = spec or ranks.name
+        self.beside = dict(beside or {})
+        self.folder = folder_tokens(self.beside, spec)
+        table = {"".join(BYTE_CHARS[byte] for byte in piece): i for piece, i in ranks.ranks.items()}
+        placed = self.folder.place({**table, **ranks.specials}, gaps=True)
+        self.ranks = ranks = replace(
+            ranks, specials={**ranks.specials, **{row["content"]: row["id"] for row in placed}}
+        )
         if not proven:
             check(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=spec)
         self._runner = ranks.encoding()
@@ -59,7 +64,7 @@ class Tiktoken(LibraryTokenizer):
     def __reduce__(self) -> tuple[Any, ...]:
         return (
             partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes, proven=True),
-            (self.ranks,),
+            (self.ranks, self.beside),
             {"signature": self.signature},
         )
 
@@ -132,37 +137,46 @@ class Tiktoken(LibraryTokenizer):
         return self.ranks.specials
 
     def files(self) -> dict[str, str | bytes]:
-        """The files of `koktok.formats.tiktoken`."""
-        return dict(tiktoken.files(self.ranks))
-
-
-def ranks_at(path: Path, pattern: RanksPattern, specials: Mapping[str, int] | None = None) -> tiktoken.Ranks:
-    """The ranks of a file with their pattern and special tokens."""
-    ranks = tiktoken.ranks_from_text(read_utf8(path), str(path))
-    return tiktoken.Ranks(path.stem, pattern.regex, ranks, dict(pattern.specials if specials is None else specials))
+        """The files of `koktok.formats.tiktoken`, and the files beside the ranks."""
+        return {
+            **tiktoken.files(self.ranks),
+            **{name: self.beside[name] for name in SAVED if name in self.beside},
+        }
 
 
 def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -> Tiktoken:
     """A file of `base64 rank` lines with a pattern by name or in another file; or koktok's export, which has both."""
     if path.is_dir():
-        return Tiktoken(tiktoken.load(path), spec=spec, name=name)
+        return Tiktoken(tiktoken.load(path), files_beside(path / tiktoken.SPEC), spec=spec, name=name)
     known = published(pattern or path.stem)
     if known is None and pattern and Path(pattern).is_file():
         known = RanksPattern(read_utf8(Path(pattern)).rstrip("\n"))
-    if known is None:
-        raise _no_pattern(path, pattern)
-    ranks = ranks_at(path, known, {})
-    if max(ranks.ranks.values()) < min(known.specials.values(), default=0) <= len(ranks.ranks) + GAP:
-        ranks = replace(ranks, specials=known.specials)
-    return Tiktoken(ranks, spec=spec, name=name)
+    return _opened(spec, path, known, pattern, name=name)
 
 
 def open_ranks(spec: str, path: Path, pattern: str | None, specials: Mapping[str, int] | None) -> Tiktoken:
     """A file of ranks, with a pattern by name or as a regular expression, and special tokens of the caller."""
     known = published(pattern or path.stem)
-    if known is None and pattern is None:
-        raise _no_pattern(path)
-    return Tiktoken(ranks_at(path, known or RanksPattern(pattern or ""), specials), spec=spec)
+    if known is None and pattern is not None:
+        known = RanksPattern(pattern)
+    return _opened(spec, path, known, specials=specials)
+
+
+def _opened(
+    spec: str,
+    path: Path,
+    known: RanksPattern | None,
+    pattern: str = "",
+    *,
+    specials: Mapping[str, int] | None = None,
+    name: str = "",
+) -> Tiktoken:
+    """Ranks with the special tokens of the caller, or with those of the published vocabulary that they are."""
+    if known is None:
+        raise _no_pattern(path, pattern)
+    ranks = tiktoken.Ranks(path.stem, known.regex, tiktoken.ranks_from_text(read_utf8(path), str(path)), {})
+    given = known.specials_of(ranks) if specials is None else specials
+    return Tiktoken(replace(ranks, specials=dict(given)), files_beside(path), spec=spec, name=name)
 
 
 def _no_pattern(path: Path, pattern: str = "") -> UsageError:
@@ -174,4 +188,5 @@ def _no_pattern(path: Path, pattern: str = "") -> UsageError:
 
 def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:
     """A tekken.json of Mistral: ranks, pattern and control tokens in one file."""
-    return Tiktoken(tiktoken.ranks_from_tekken(read_utf8(path), str(path), path.stem), spec=spec, name=name)
+    ranks = tiktoken.ranks_from_tekken(read_utf8(path), str(path), path.stem)
+    return Tiktoken(ranks, files_beside(path), spec=spec, name=name)

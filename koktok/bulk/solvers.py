@@ -1,23 +1,40 @@
 """The models in compiled code, many pretokens a call: the same ids as `koktok.model.models`, ties and unknown characters too.
 
-`KINDS` names for each kind a function that returns the kernel of its algorithm, and the arrays that it reads besides symbols.
+`SOLVERS` has for each kind the function that returns the kernel of its algorithm, and the arrays that it reads besides symbols.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from koktok.bulk.bpe import bpe
+from koktok.bulk.longest import longest, word, wordpiece
 from koktok.bulk.trie import Trie
-from koktok.model.vocab import KINDS, named
+from koktok.bulk.unigram import unigram
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.model.vocab import Vocab
+    from koktok.model.vocab import Vocab, VocabKind
+
+
+SOLVERS: Mapping[VocabKind, Callable[..., tuple[Any, ...]]] = {
+    "unigram": unigram,
+    "bpe": bpe,
+    "bpe-bytes": bpe,
+    "wordpiece": wordpiece,
+    "wordpiece-bytes": wordpiece,
+    "word": word,
+    "syllable": longest,
+    "jamo": longest,
+    "ngram": longest,
+    "morpheme": longest,
+}
+"""The algorithm of each kind of vocabulary."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +60,7 @@ class Solver:
     def of(cls, vocab: Vocab, *, letters: bool = False) -> Solver:
         """The solver of a vocabulary; `letters` where syllables are taken apart to jamo first."""
         trie = Trie.of(vocab)
-        kernel, *constants = named(KINDS[vocab.kind].solver)(vocab, trie, letters=letters)
+        kernel, *constants = SOLVERS[vocab.kind](vocab, trie, letters=letters)
         growth = 9 if letters else 3  # a syllable is three letters, and each of them, where it is no piece, three bytes
         return cls(kernel, (trie.symbols, vocab.bytewise, letters, *constants), growth)
 

@@ -119,7 +119,7 @@ def extend(
             on_progress=progress,
         )
     if not quiet:
-        print(f"{extension.looked:,} facts of law 13 proven, none refuted", file=sys.stderr)
+        print(f"{extension.checked:,} facts of law 13 proven, none refuted", file=sys.stderr)
     _tell(extension.notes, quiet=quiet)
     table(str(out), COLUMNS, frontier_rows(extension.points))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from koktok.text.sources import Source
 
 
-class InstanceKind(StrEnum):
+class Output(StrEnum):
     """What `--kind` takes."""
 
     mlm = "mlm"
@@ -58,8 +58,8 @@ def instances(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the instances.")] = None,
     kind: Annotated[
-        InstanceKind, typer.Option(help="Kind of the instances; `packed` stops at ids and boundaries.")
-    ] = InstanceKind.mlm,
+        Output, typer.Option(help="Kind of the instances; `packed` stops at ids and boundaries.")
+    ] = Output.mlm,
     *,
     dynamic: Annotated[
         bool,
@@ -102,7 +102,7 @@ def instances(
         return {name: settings[name] for name in bare if name in settings}
 
     masking = Masking(**taken(MASKING), epochs=settings.get("epochs", 1))
-    plan = None if kind == InstanceKind.packed else Plan(kind=kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
+    plan = None if kind == Output.packed else Plan(kind=kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
     with ConsoleProgress(quiet=quiet) as progress:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             tokens = Packed.open(text[0])
@@ -115,7 +115,7 @@ def instances(
                 **without | taken(f"{OPTIONS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
         if to is not None:
-            manifest = to_megatron(tokens, out, documents=kind == InstanceKind.lm, force=force)
+            manifest = to_megatron(tokens, out, documents=kind == Output.lm, force=force)
             done = counted(manifest["n_sequences"], "sequence")
         elif plan is None:
             done = f"{counted(tokens.manifest['n_tokens'], 'token')}, {counted(tokens.manifest['n_documents'], 'document')}"

@@ -139,7 +139,7 @@ TYPED: Mapping[str, Typed] = {
     "ExtendOptions.sizes": Typed("N,N,...", _sizes),
     "ExtendOptions.fill": Typed("reserved|unused|FILE", str),
     "ExtendOptions.specials": Typed("TOKEN=ID", _special_ids, several=True),
-    "PruneOptions.drop": Typed("N|8k", size_of),
+    "PruneOptions.drop": Typed("N|8k|all", lambda word: word if word == "all" else size_of(word)),
     "PruneOptions.keep_scripts": Typed("A,B,...", lambda given: [word.strip() for word in given.split(",")]),
     "Masking.rate": Typed("0.15|0.3:0.15", _rate),
 }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from koktok.text.records import Errors, ReadReport
     from koktok.text.sources import Source
 
-TOLD = 5
+SHOWN = 5
 """How many places a warning names."""
 
 Paths = Annotated[
@@ -208,9 +208,9 @@ def lines_of_paths(
 
 def tell_skipped(source: Source) -> None:
     """Warn of files in a folder that cannot be read."""
-    for what in source.skipped[:TOLD]:
+    for what in source.skipped[:SHOWN]:
         print(f"warning: not read: {visible(what)}", file=sys.stderr)
-    if more := len(source.skipped[TOLD:]):
+    if more := len(source.skipped[SHOWN:]):
         print(f"warning: and {more:,} more that cannot be read", file=sys.stderr)
 
 

@@ -40,7 +40,7 @@ def verify(
 ) -> None:
     """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens.
 
-    Of a folder that koktok did not train, the ids of its tokenizer.json are compared with those of transformers' AutoTokenizer.
+    Of a folder that koktok did not train, ids and special tokens are compared with those of transformers' AutoTokenizer.
 
     Example: koktok verify my-tokenizer text.txt
     """
@@ -81,22 +81,22 @@ def _show(report: Verification) -> None:
         (
             finding.check,
             finding.outcome if finding.outcome == "not run" else finding.outcome.upper(),
-            f"{finding.looked:,}" if finding.looked else "",
-            f"{finding.wrong:,}" if finding.looked else "",
+            f"{finding.checked:,}" if finding.checked else "",
+            f"{finding.wrong:,}" if finding.checked else "",
         )
         for finding in report.findings
     ]
     title = report.folder
     if report.tokenizer:
         title += f": {report.tokenizer}, {counted(report.lines, 'line')}, {counted(report.characters, 'character')}"
-    table(title, ("check", "outcome", "looked at", "wrong"), rows)
+    table(title, ("check", "outcome", "checked", "wrong"), rows)
     if report.losses:
         losses = [(loss.rule, loss.characters, f"{loss.times:,}", loss.example) for loss in report.losses]
         table("\nwhat decode(encode(x)) changes", ("rule", "characters", "times", "most often"), losses)
     console = stderr()
     for finding in report.findings:
         if finding.outcome != "pass":
-            console.print(f"{finding.check}: {finding.said}", markup=False)
+            console.print(f"{finding.check}: {finding.message}", markup=False)
         if finding.note:
             console.print(f"{finding.check}: {finding.note}", markup=False)
         for example in finding.examples:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from koktok import errors
-from koktok.cluster.task import BAD, LINES, NUMBERS, RUNS, SUMS, TEXT, WORDS, Kind
+from koktok.cluster.task import BAD, LINES, NUMBERS, RUNS, SUMS, TEXT, WORDS, SourceKind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.text.records import ReadReport
 
@@ -44,7 +44,11 @@ _BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 _SHARE_OF_BAD = 0.3
 """A source with a larger share of undecodable lines is no text."""
 
-_SUFFIXES: dict[Kind, tuple[str, ...]] = {"text": ("txt", "md"), "jsonl": ("jsonl", "ndjson"), "column": ("parquet",)}
+_SUFFIXES: dict[SourceKind, tuple[str, ...]] = {
+    "text": ("txt", "md"),
+    "jsonl": ("jsonl", "ndjson"),
+    "column": ("parquet",),
+}
 _COMPRESSED = ("", ".gz", ".bz2", ".zst")
 
 
@@ -122,7 +126,7 @@ def read_text(spark: SparkSession, paths: Sequence[str], *, field: str | None = 
     return whole
 
 
-def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple[Kind, DataFrame]]:
+def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple[SourceKind, DataFrame]]:
     """Read the files at one path, a table for each kind."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
@@ -158,7 +162,7 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
         raise InputError(f"no file at `{path}` that koktok reads on Spark: .txt .md .jsonl .ndjson .parquet")
 
 
-def _reader(spark: SparkSession, kind: Kind) -> DataFrameReader:
+def _reader(spark: SparkSession, kind: SourceKind) -> DataFrameReader:
     """Return a reader of all files of a kind below a folder."""
     suffixes = [end + ("" if kind == "column" else packed) for end in _SUFFIXES[kind] for packed in _COMPRESSED]
     reader = spark.read.option("recursiveFileLookup", "true")

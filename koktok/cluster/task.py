@@ -35,7 +35,7 @@ LINES, BAD = "lines", "bad"
 """The sums of a source, beside the limbs of its signature, which are named by their numbers."""
 
 NUMBERS = ("n", "documents", "held")
-Kind = Literal["text", "jsonl", "column"]
+SourceKind = Literal["text", "jsonl", "column"]
 
 _OUT = 1 << 16
 """Rows that are handed to Spark at once."""
@@ -117,7 +117,7 @@ def documents_of(
                 yield source, block
 
 
-def _runs_of(sources: pa.Array, kinds: pa.Array) -> Iterator[tuple[tuple[str, Kind], int]]:
+def _runs_of(sources: pa.Array, kinds: pa.Array) -> Iterator[tuple[tuple[str, SourceKind], int]]:
     """Group consecutive rows of one source and kind; most batches are one such group."""
     if len(sources) and len(sources.unique()) == len(kinds.unique()) == 1:
         yield (sources[0].as_py(), kinds[0].as_py()), len(sources)
@@ -126,7 +126,7 @@ def _runs_of(sources: pa.Array, kinds: pa.Array) -> Iterator[tuple[tuple[str, Ki
         yield key, sum(1 for _ in rows)
 
 
-def _raise_with_record(texts: Sequence[bytes | None], kind: Kind, field: str | None, source: str) -> None:
+def _raise_with_record(texts: Sequence[bytes | None], kind: SourceKind, field: str | None, source: str) -> None:
     """Raise the error of the first bad record with its text, because lines have no numbers on Spark."""
     for text in texts:
         try:

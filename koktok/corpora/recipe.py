@@ -165,7 +165,7 @@ class LocalSource(_Source):
 
 
 AnySource = PypiSource | GitSource | LocalSource
-_KINDS: dict[str, type[_Source]] = {"pypi": PypiSource, "git": GitSource, "local": LocalSource}
+_SOURCES: dict[str, type[_Source]] = {"pypi": PypiSource, "git": GitSource, "local": LocalSource}
 
 
 class CorpusRecipe(_Strict):
@@ -229,11 +229,11 @@ def _first(error: ValidationError, table: dict[str, Any]) -> str:
     """Describe the first error with its key and the allowed values."""
     # An unknown key comes first: it is often the missing one, misspelt.
     problem = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
-    where = [str(part + 1) if isinstance(part, int) else part[:80] for part in problem["loc"] if part not in _KINDS]
+    where = [str(part + 1) if isinstance(part, int) else part[:80] for part in problem["loc"] if part not in _SOURCES]
     if problem["type"] != "extra_forbidden":
         return f"{' '.join(where) or 'the whole'}: {problem['msg'].removeprefix('Value error, ')}"
     fields = CorpusRecipe.model_fields
     if problem["loc"][0] == "source":
-        fields = _KINDS[table["source"][problem["loc"][1]]["kind"]].model_fields
+        fields = _SOURCES[table["source"][problem["loc"][1]]["kind"]].model_fields
     ask = did_you_mean(where[-1], fields)
     return f"unknown key `{' '.join(where)}`{f'; {ask}' if ask else '.'} Allowed: {', '.join(fields)}"

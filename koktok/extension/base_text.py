@@ -23,7 +23,7 @@ from koktok.extension.merges import UNKNOWN, TokenRows, hash_of
 from koktok.hangul import syllable_mask
 from koktok.progress import OnProgress, silent
 from koktok.segment import Policy, Segmenter, segment_counts
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.text.normalize import normalized
 from koktok.training.lattice import TRUST
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _BATCH = 1 << 15
-_TRUST = np.array([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])
+_TRUST = np.array([TRUST.get(kind.label, TRUST["rest"]) for kind in BoundaryKind])
 
 
 class Totals(NamedTuple):

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from koktok.adapters import LibraryTokenizer, load
+from koktok.adapters.added_tokens import FolderTokens, folder_tokens
 from koktok.adapters.conversion import hf_config, hf_definition
+from koktok.adapters.huggingface_adapter import open_hf
 from koktok.adapters.library import asking
+from koktok.adapters.sentencepiece_adapter import with_tokens
 from koktok.errors import ArtifactError
 from koktok.files import read_bounded
 from koktok.formats.tiktoken import Ranks
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Kind = Literal["bytes", "chars", "unigram"]
+BaseModelKind = Literal["bytes", "chars", "unigram"]
 
 SPACE = "▁"
 """A space in SentencePiece."""
@@ -46,15 +49,6 @@ E3 86 8E. A byte that begins a character never continues one, so no text without
 
 HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]+")
 """Syllables and compatibility letters."""
-
-_OWN = (
-    "tokenizer.json",
-    "tokenizer.model",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "generation_config.json",
-)
-"""Files of a base that koktok trained."""
 
 _FREE = re.compile(
     r"<?\|?\[?(?:reserved|unused|extra|special|dummy)(?:_?(?:special)?_?(?:token|id))?[_-]?\d+\|?\]?>?", re.I
@@ -78,11 +72,12 @@ class Base:
     """A tokenizer that can be extended: the content of its tokenizer.json, and the files beside it."""
 
     name: str
-    kind: Kind
+    kind: BaseModelKind
     definition: dict[str, Any]
     files: Mapping[str, bytes]
     ranks: Ranks | None = None
     loaded: Any = None
+    folder: FolderTokens = field(default_factory=FolderTokens)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -104,10 +99,8 @@ class Base:
 
     @cached_property
     def added(self) -> dict[int, str]:
-        """Added tokens by id, also those that only tokenizer_config.json has."""
-        listed = {int(row["id"]): str(row["content"]) for row in self.definition.get("added_tokens") or ()}
-        decoder = self.config.get("added_tokens_decoder") or {}
-        return {**{int(i): str(row["content"]) for i, row in decoder.items()}, **listed}
+        """Added tokens by id."""
+        return {int(row["id"]): str(row["content"]) for row in self.definition.get("added_tokens") or ()}
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -189,10 +182,15 @@ class Base:
         i = self.model.get("unk_id", self.ids.get(str(self.model.get("unk_token"))))
         return -1 if i is None else int(i)
 
+    @property
+    def lossless(self) -> bool:
+        """Whether every character has tokens: bytes, if no piece."""
+        return self.kind == "bytes" or bool(self.model.get("byte_fallback"))
+
     @cached_property
     def with_byte_fallback(self) -> Base:
         """The base with byte fallback, so that no character of a text is lost."""
-        if self.kind != "unigram" or self.model.get("byte_fallback"):
+        if self.lossless:
             return self
         lowest = min(row[1] for row in self.model["vocab"])
         rows = [*self.model["vocab"], *([piece, lowest] for piece in BYTE_PIECES if piece not in self.ids)]
@@ -201,8 +199,16 @@ class Base:
 
     @cached_property
     def free(self) -> list[int]:
-        """Reserved ids, ascending."""
-        return sorted(i for i, token in enumerate(self.tokens) if token and _FREE.fullmatch(token))
+        """Reserved ids, ascending, without those that have a role or that config.json names."""
+        reserved = (i for i, token in enumerate(self.tokens) if token and _FREE.fullmatch(token))
+        return sorted(i for i in reserved if i not in self.owned)
+
+    @cached_property
+    def owned(self) -> dict[int, str]:
+        """The ids that have a role, with it, or that config.json names, with the key that does."""
+        token_ids = {token: i for i, token in enumerate(self.tokens)}
+        roles = {token_ids[token]: role for role, token in self.folder.roles.items() if token in token_ids}
+        return {**{i: key for key, i in self.folder.of_model}, **roles}
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line, by the library `tokenizers`, without special tokens."""
@@ -234,28 +240,39 @@ def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[s
     if isinstance(tokenizer, LibraryTokenizer):
         base = base_of_library(reference, tokenizer)
     else:
-        places = (folder_of(Path(reference)) / name for name in _OWN)
-        files = {file.name: read_bounded(file) for file in places if file.is_file()}
-        if "tokenizer.json" not in files:
+        file = folder_of(Path(reference)) / "tokenizer.json"
+        if not file.is_file():
             raise ArtifactError(f"expected a base with a tokenizer.json, got none in `{reference}`")
-        base = base_of(reference, files)
+        adapter = open_hf(reference, file)
+        base = base_of_library(reference, adapter)
+        model = file.with_name("tokenizer.model")
+        if model.is_file():
+            base = replace(base, files={**base.files, model.name: with_tokens(read_bounded(model), adapter.folder)})
     _check(base)
     return base
 
 
 def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
-    """The base of another library's tokenizer, as a tokenizer.json."""
+    """The base of another library's tokenizer, as a tokenizer.json with all tokens of its folder."""
+    if tokenizer.folder.class_name:
+        raise ArtifactError(
+            f"`{reference}` is read by {tokenizer.folder.class_name}, whose code may give tokens other ids than its files",
+            hint="AutoTokenizer.from_pretrained(FOLDER).save_pretrained(NEW) writes a tokenizer.json with all tokens",
+        )
     definition = hf_definition(tokenizer)
     files = {name: data.encode() if isinstance(data, str) else data for name, data in tokenizer.files().items()}
-    files.setdefault("tokenizer_config.json", hf_config(tokenizer).encode())
+    folder = tokenizer.folder
+    if "tokenizer_config.json" not in files:  # nothing says roles but the spelling of the tokens
+        files["tokenizer_config.json"] = hf_config(tokenizer).encode()
+        folder = replace(folder, roles=tokenizer.roles)
     kind, loaded = _kind(reference, definition), getattr(tokenizer, "strict", None)
-    return Base(reference, kind, definition, files, getattr(tokenizer, "ranks", None), loaded)
+    return Base(reference, kind, definition, files, getattr(tokenizer, "ranks", None), loaded, folder)
 
 
 def base_of(name: str, files: Mapping[str, bytes], definition: dict[str, Any] | None = None) -> Base:
-    """The base of the files of a Hugging Face folder, without checks except of its kind."""
+    """The base of the files of a folder that koktok extended or pruned, whose tokenizer.json has all tokens."""
     definition = json.loads(files["tokenizer.json"]) if definition is None else definition
-    return Base(name, _kind(name, definition), definition, files)
+    return Base(name, _kind(name, definition), definition, files, folder=folder_tokens(files, name, definition))
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:
@@ -266,7 +283,7 @@ def _nodes(node: Any) -> list[dict[str, Any]]:
     return [node, *(more for part in inside for more in _nodes(part))]
 
 
-def _kind(name: str, definition: Mapping[str, Any]) -> Kind:
+def _kind(name: str, definition: Mapping[str, Any]) -> BaseModelKind:
     model = definition["model"]
     kind = model.get("type", "BPE" if "merges" in model else "WordPiece")  # older files have no type
     if kind == "Unigram":
@@ -320,7 +337,5 @@ def _check(base: Base) -> None:
             f"the pattern of `{base.name}` cuts between any two syllables, so no piece can hold two",
             hint="no extension can change the pattern; use another base",
         )
-    if base.kind == "unigram" and not base.model.get("byte_fallback"):
-        base.notes.append(
-            "the base has no byte fallback: characters that neither it nor the extension has stay unknown"
-        )
+    if not base.lossless:
+        base.notes.append("the base has no byte fallback: a character without a piece is unknown, and lost in decoding")

@@ -20,11 +20,14 @@ import numpy as np
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
+from koktok.adapters import load
+from koktok.adapters.added_tokens import IDS_OF_TOKENS, files_beside, folder_tokens
 from koktok.errors import ArtifactError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
 from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, open_regular, read_bounded, typed, write_folder
+from koktok.formats.detect import IN_A_FOLDER
 from koktok.progress import OnProgress
 
 if TYPE_CHECKING:
@@ -51,7 +54,6 @@ _INPUT: Final = (
     "shared.weight",
 )
 _OUTPUT: Final = ("lm_head.weight", "embed_out.weight", "lm_head.bias", "embed_out.bias")
-_OF_TOKENS: Final = ("_token_id", "_token_ids", "_token_index", "suppress_tokens", "bad_words_ids")
 _REPLACED: Final = {
     *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"),
     *("added_tokens.json", "vocab.json", "merges.txt", "model.safetensors.index.json"),
@@ -220,10 +222,13 @@ def apply_extension(
     check_folder(out, MODEL)
     config = _config(source)
     shards, index = _shards(source)
-    if table is None:
-        plan = _plan(read_extension(extension), shards, config, method, pad_to, source)
+    record = read_extension(extension) if table is None else None
+    if record is not None:
+        plan = _plan(record, shards, config, method, pad_to, source)
     else:
+        assert table is not None
         plan = _gathered(table, shards, pad_to, source)
+    _check_tokens(source, place, record, table)
     outside = [entry for folder in (source, place) for entry in folder.iterdir() if _leads_out(entry)]
     names = {shard.file.name for shard in shards}
     if needed := [entry for entry in outside if entry.name in {"config.json", *names}]:
@@ -265,6 +270,41 @@ def apply_extension(
     return notes
 
 
+def _check_tokens(
+    model: Path, extension: Path, record: ExtensionRecord | None, table: NDArray[np.int64] | None
+) -> None:
+    """Refuse an extension in which a token of the model's folder, or an id of its configuration, belongs to another one."""
+    hint = f"koktok extend {typed(model)} TEXT, with all files of the model"
+    new = {piece.id for piece in record.pieces} if record else set()
+    for key, i in folder_tokens(files_beside(model / "config.json"), str(model)).of_model:
+        if i in new:
+            raise ArtifactError(f"the id {i} is the {key} of `{model}`, and that of a new piece", hint=hint)
+    if not any(True for name in IN_A_FOLDER for _ in model.glob(name)):
+        return
+    file = model / "tokenizer.json"
+    now, gone = load(extension / file.name).vocab.tokens, record.undo.tokens if record else set()
+    for old, token in enumerate(load(file if file.is_file() else model).vocab.tokens):
+        i = old if table is None or old >= len(table) else int(table[old])
+        got = now[i] if 0 <= i < len(now) else ""
+        if token and i >= 0 and token != got and token not in gone:
+            why = f"that of {got!r}" if got else "without a token"
+            raise ArtifactError(f"the id {old} of {token!r} in `{model}` would be {why}", hint=hint)
+
+
+def rows_of(model: str | Path) -> int | None:
+    """The number of rows of a model's matrices: of its shards, or else of its configuration; None without a model."""
+    place = Path(model)
+    try:
+        tensors = [t for shard in _shards(place)[0] for t in shard.tensors]
+        return next(t.shape[0] for t in tensors if t.name.endswith(_INPUT) and len(t.shape) == 2)
+    except (ArtifactError, StopIteration):
+        pass
+    if not (place / "config.json").is_file():
+        return None
+    size = _text_config(_config(place)).get("vocab_size")
+    return size if isinstance(size, int) else None
+
+
 def _leads_out(file: Path) -> bool:
     """Whether a link in a folder leads out of it; the Hub's cache keeps a model's files beside its folder."""
     home = file.parent.resolve()
@@ -296,7 +336,7 @@ def _with_size(config: dict[str, Any], rows: int) -> dict[str, Any]:
 def _moved(node: Any, table: NDArray[np.int64], *, ids: bool = False) -> Any:
     """A configuration with new ids in the values of ..._token_id, ..._token_index, suppress_tokens and so on."""
     if isinstance(node, dict):
-        return {name: _moved(value, table, ids=name.endswith(_OF_TOKENS)) for name, value in node.items()}
+        return {name: _moved(value, table, ids=name.endswith(IDS_OF_TOKENS)) for name, value in node.items()}
     if isinstance(node, list):
         return [_moved(value, table, ids=ids) for value in node]
     moves = ids and isinstance(node, int) and not isinstance(node, bool) and 0 <= node < len(table)

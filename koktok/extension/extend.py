@@ -30,7 +30,7 @@ class Extended:
 
     extension: Extension
     points: tuple[SizePoint, ...]
-    looked: int
+    checked: int
     notes: tuple[str, ...]
     folder: Path
 
@@ -109,7 +109,7 @@ def extend(
     on_progress("write", 0, None)
     files = files_of(extension)
     new = base_of(str(out), files)
-    looked = _proven(base, new, extension.record)
+    checked = _proven(base, new, extension.record)
     notes = [*base.notes, *_notes(extension, counted.left_out)]
     files[PROBE] = probe_json(new.encode).encode()
     files["init.npz"] = npz(extension.record, settings.init)
@@ -119,7 +119,7 @@ def extend(
         extension, learnt.points, held=held, model=CostModel(*model) if model else None, notes=notes
     ).encode()
     folder = write_folder(out, files, FOLDER, force=force)
-    return Extended(extension, learnt.points, looked, tuple(notes), folder)
+    return Extended(extension, learnt.points, checked, tuple(notes), folder)
 
 
 def _learnt_in(folder: Path) -> tuple[str, int]:
@@ -133,15 +133,15 @@ def _learnt_in(folder: Path) -> tuple[str, int]:
 
 def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:
     """Raise an error if a law does not hold, and return the number of facts."""
-    looked = 0
+    checked = 0
     for claim in proof(base, new, record):
-        looked += 1
+        checked += 1
         if not claim.holds:
             raise ArtifactError(
                 f"this extension would break a law ({claim.law}): {claim.wrong}; nothing was written",
                 hint="report it, with the base",
             )
-    return looked
+    return checked
 
 
 def _notes(extension: Extension, left_out: int) -> list[str]:

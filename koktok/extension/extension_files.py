@@ -11,12 +11,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
@@ -28,6 +28,9 @@ from koktok.files import Product, checked, read_bounded
 from koktok.files.sentencepiece_model import NORMAL, UNUSED, ModelProto
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 EXTENSION: Final = "extension.json"
 """The file by which a folder is recognized as an extension."""
@@ -80,7 +83,11 @@ class UndoRecord(BaseModel, extra="allow"):
     added_tokens: list[dict[str, Any]] = []
     vocab: dict[str, int] = {}
     pinned: list[str] = []
-    config_only: list[str] = []
+
+    @property
+    def tokens(self) -> set[str]:
+        """The replaced tokens."""
+        return {*self.vocab, *(str(row["content"]) for row in self.added_tokens)}
 
 
 class ExtensionRecord(Record):
@@ -148,7 +155,6 @@ class Extension:
         """The content of extension.json."""
         base = self.base
         rows = base.definition.get("added_tokens") or []
-        inside = {row["content"] for row in rows}
         filled = set(self.filled.values())
         hangul = [i for i, string in enumerate(base.strings) if holds_hangul(string)]
         return ExtensionRecord(
@@ -162,7 +168,6 @@ class Extension:
                 added_tokens=[row for row in rows if int(row["id"]) in self.filled],
                 vocab={token: i for i, token in self.filled.items() if base.ids.get(token) == i},
                 pinned=[t for t in base.added.values() if t not in base.ids and t not in filled],
-                config_only=[token for token in base.added.values() if token not in inside],
             ),
             **self.log,
             pieces=[
@@ -219,7 +224,9 @@ def extended(
     """The first `size` pieces with their ids."""
     pieces = learnt.pieces[:size]
     if fill is None:
-        return Extension(base, pieces, tuple(range(base.size, base.size + len(pieces))), log=log or {})
+        ids = tuple(range(base.size, base.size + len(pieces)))
+        _check_free(base, ids, f"add the token to {base.name}/tokenizer_config.json")
+        return Extension(base, pieces, ids, log=log or {})
     slots = slots_of(base, fill)
     if len(slots) < len(pieces):
         raise UsageError(
@@ -227,12 +234,21 @@ def extended(
             hint=f"--add {len(slots)}, or no --fill to append",
         )
     ids = tuple(slots[: len(pieces)])
+    _check_free(base, ids, "--fill FILE without it")
     if base.ranks is not None and ids[0] < max(base.ranks.ranks.values()):
         raise ArtifactError(
             "reserved ids below old ranks: in tiktoken an id is a rank, so these pieces would be merged before old ones",
             hint="no --fill, to append",
         )
     return Extension(base, pieces, ids, {i: base.tokens[i] for i in ids}, log or {})
+
+
+def _check_free(base: Base, ids: Collection[int], hint: str) -> None:
+    """Refuse ids for new pieces that a role or the model's configuration has."""
+    if (owned := min(base.owned.keys() & ids, default=-1)) >= 0:
+        raise UsageError(
+            f"the id {owned} is the {base.owned[owned]} of `{base.name}`, so no new piece can have it", hint=hint
+        )
 
 
 def merges_of(extension: Extension) -> list[list[str]]:
@@ -265,10 +281,6 @@ def definition_of(extension: Extension) -> dict[str, Any]:
     model = {name: node for name, node in base.model.items() if name not in ("vocab", "merges")}
     gone = set(extension.filled.values())
     rows = [row for row in definition.get("added_tokens") or () if row["content"] not in gone]
-    known = {row["content"] for row in rows}
-    for i, token in sorted(base.added.items()):
-        if token not in known and token not in gone:
-            rows.append(_row(base, i, token))
     definition["added_tokens"] = sorted(rows, key=lambda row: row["id"])
     spelled = {base.encode_piece(piece.string): i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
     if base.kind == "unigram":
@@ -280,13 +292,6 @@ def definition_of(extension: Extension) -> dict[str, Any]:
         model["vocab"] = dict(sorted(table.items(), key=lambda row: row[1]))
         model["merges"] = merges_of(extension)
     return {**definition, "model": model}
-
-
-def _row(base: Base, i: int, token: str) -> dict[str, Any]:
-    """An added token with the flags of tokenizer_config.json."""
-    flags = base.config.get("added_tokens_decoder", {}).get(str(i), {})
-    names = ("single_word", "lstrip", "rstrip", "normalized", "special")
-    return {"id": i, "content": token, **{name: bool(flags.get(name, name == "special")) for name in names}}
 
 
 def _scored(extension: Extension) -> list[list[Any]]:
@@ -313,17 +318,23 @@ def _may_be_unknown(base: Base) -> bool:
     return any(char not in base.ids for token in base.ids for char in token)
 
 
-def config_of(extension: Extension) -> bytes:
-    """tokenizer_config.json with a class that makes transformers read tokenizer.json unchanged."""
-    base = extension.base
-    gone = set(extension.filled.values())
+def config_of(base: Base, gone: Collection[str] = (), table: NDArray[np.int64] | None = None) -> bytes:
+    """tokenizer_config.json with a class that makes transformers read tokenizer.json unchanged, and the roles of the base's.
+
+    `gone` are tokens that there are no more, and `table` has the new id of each old one.
+    """
     config = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
     config["tokenizer_class"] = "PreTrainedTokenizerFast"
     if isinstance(rows := config.get("added_tokens_decoder"), dict):
-        config["added_tokens_decoder"] = {i: row for i, row in rows.items() if row.get("content") not in gone}
+        kept = {int(i): row for i, row in rows.items() if _content(row) not in gone}
+        config["added_tokens_decoder"] = {str(i if table is None else int(table[i])): row for i, row in kept.items()}
     for name in ("additional_special_tokens", "extra_special_tokens"):
-        if isinstance(tokens := config.get(name), list):
+        tokens = config.get(name)
+        if isinstance(tokens, list):
             config[name] = [token for token in tokens if _content(token) not in gone]
+        elif isinstance(tokens, dict):
+            config[name] = {key: token for key, token in tokens.items() if _content(token) not in gone}
+    config |= {role: token for role, token in base.folder.roles.items() if _content(config.get(role)) != token}
     config.setdefault("clean_up_tokenization_spaces", False)
     return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
 
@@ -339,7 +350,7 @@ def files_of(extension: Extension) -> dict[str, bytes]:
     unchanged = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
     files = {name: data for name, data in base.files.items() if name in unchanged}
     files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
-    files["tokenizer_config.json"] = config_of(extension)
+    files["tokenizer_config.json"] = config_of(base, set(extension.filled.values()))
     if "tokenizer.model" in base.files:
         files["tokenizer.model"] = _model_of(extension)
     if base.ranks is not None:
@@ -426,9 +437,9 @@ def restored(definition: Mapping[str, Any], record: ExtensionRecord) -> dict[str
         gone = new | set(undo.pinned)
         model["vocab"] = {token: i for token, i in model["vocab"].items() if token not in gone} | undo.vocab
         model["merges"] = [row for row in model["merges"] if not new & {row[0], row[1], row[0] + row[1]}]
-    rows = [row for row in definition.get("added_tokens") or () if row["content"] not in undo.config_only]
+    rows = [*(definition.get("added_tokens") or ()), *undo.added_tokens]
     return {
         **definition,
-        "added_tokens": sorted([*rows, *undo.added_tokens], key=lambda row: row["id"]),
+        "added_tokens": sorted(rows, key=lambda row: row["id"]),
         "model": model,
     }

@@ -21,11 +21,10 @@ from pydantic import Field, model_validator
 from koktok.errors import UsageError, VocabSizeError
 from koktok.extension.base_text import BaseText
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
-from koktok.extension.merges import MergeState, TokenRows, hash_of
+from koktok.extension.merges import MergeState, Queue, TokenRows, hash_of
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
 from koktok.text.blocklist import Blocklist
-from koktok.training.pairs import Queue
 
 ADD: Final = 8192
 """New pieces by default."""
@@ -203,7 +202,7 @@ class _Learner:
             spelled[c] = piece
             return True
 
-        queue = Queue(state, lambda c: spelled[c], fits, self.least * MergeState.SCALE)  # type: ignore[arg-type]
+        queue = Queue(state, lambda c: spelled[c], fits, self.least * MergeState.SCALE)
         state.risen()
         pieces: list[Piece] = []
         points = [_point(self.text, state, 0)]

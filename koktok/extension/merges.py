@@ -8,6 +8,8 @@ boundary, which does not count for the candidate, is merged, too, because the to
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = -1
 _BASE = np.uint64(0x9E3779B97F4A7C15 | 1)
+_BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
 _OPEN = 0.5  # share of the hash table that is used at most
 
 
@@ -335,3 +338,52 @@ class MergeState:
         new = self.symbol >= self.n_old
         uses = np.bincount(self.symbol[new] - self.n_old, self.weight[new], self.n - self.n_old)
         return uses.astype(np.int64)
+
+
+class Queue:
+    """Pairs by falling counts, ties by their key.
+
+    The heap holds only pairs with counts of at least a threshold, which falls when they have run out: most pairs are never
+    candidates. Counts of known pairs only fall (all pairs of a symbol are born with it), so an entry is corrected when it
+    comes up.
+    """
+
+    def __init__(self, state: MergeState, key: Callable[[int], Any], fits: Callable[[int], bool], lowest: int) -> None:
+        self._state, self._key, self._fits, self._lowest = state, key, fits, lowest
+        self._heap: list[tuple[int, Any, int]] = []
+        self._threshold = 1 << 62
+
+    def push(self, pairs: Iterable[int]) -> None:
+        """Add pairs; those under the threshold are added when it falls."""
+        count = self._state.count
+        for pair in pairs:
+            n = int(count[pair])
+            if n >= self._threshold and self._fits(pair):
+                heappush(self._heap, (-n, self._key(pair), pair))
+
+    def pop(self) -> int | None:
+        """The best pair, or None when no count reaches the lowest."""
+        count, heap = self._state.count, self._heap
+        while True:
+            while heap:
+                negative, key, pair = heap[0]
+                n = int(count[pair])
+                if n == -negative:
+                    heappop(heap)
+                    return pair
+                if n >= self._threshold:
+                    heapreplace(heap, (-n, key, pair))
+                else:
+                    heappop(heap)
+            if self._threshold <= self._lowest:
+                return None
+            self._lower()
+
+    def _lower(self) -> None:
+        count = self._state.count
+        open_ = count[(count >= self._lowest) & (count < self._threshold)]
+        ceiling = self._threshold
+        self._threshold = self._lowest
+        if len(open_) > _BATCH:
+            self._threshold = int(np.partition(open_, len(open_) - _BATCH)[len(open_) - _BATCH])
+        self.push(np.nonzero((count >= self._threshold) & (count < ceiling))[0].tolist())

@@ -2,8 +2,9 @@
 
 A piece that is no part of a longer one is never merged further; if it does not occur in a text, it was never made there, and
 without it the text has the same tokens in every library. Such leaves are removed first, those of the highest rank before
-others, and their parts may become leaves. A Unigram has no merges, so any unused piece may be removed. Ids change here only;
-they keep their order, and `ids.tsv` lists old and new ids.
+others, and their parts may become leaves. A Unigram has no merges: its unused pieces are removed longest first, and without
+byte fallback none whose removal makes a character unknown. Ids change here only; they keep their order, and `ids.tsv` lists
+old and new ids.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt
@@ -25,7 +26,7 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt
 from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
-from koktok.extension.extension_files import BaseRecord, Record, base_record
+from koktok.extension.extension_files import BaseRecord, Record, base_record, config_of
 from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, checked, read_bounded, read_utf8, write_folder
 from koktok.files.sentencepiece_model import ModelProto
@@ -74,8 +75,8 @@ class PrunedRecord(Record):
 class PruneOptions(Options):
     """Settings of pruning."""
 
-    drop: Annotated[int, Field(ge=1)]
-    """Add nothing, and remove this many pieces that the text never uses; ids change."""
+    drop: Annotated[int, Field(ge=1)] | Literal["all"]
+    """Add nothing, and remove this many pieces that the text never uses; ids change; for every such piece."""
     keep_scripts: tuple[str, ...] = ()
     """Keep pieces with a letter of one of these Unicode scripts (Latin,Han,Hangul)."""
     pattern: str | None = None
@@ -137,7 +138,7 @@ def prune(
             )
         looked += len(lines)
         on_progress("verify", looked, n)
-    notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had")
+    notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had", _of_other_text(base))
     files[PROBE] = probe_json(new.encode).encode()
     return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))
 
@@ -148,12 +149,23 @@ def _batches(source: Any) -> Iterator[list[str]]:
         yield batch
 
 
+def _of_other_text(base: Base) -> str:
+    """What becomes of text that uses removed pieces."""
+    if base.lossless:
+        return "other text that used a removed piece has more tokens; nothing is unknown"
+    return (
+        "other text that used a removed piece has more tokens; only characters that the base did not know are unknown"
+    )
+
+
 def moved(base: Base, table: NDArray[np.int64]) -> Ids:
     """The base's ids of lines, as new ids."""
     return lambda lines: [table[row].tolist() for row in base.encode(lines)]
 
 
-def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequence[str] = ()) -> list[int]:
+def leaves(
+    base: Base, used: NDArray[np.bool_], drop: int | Literal["all"], keep_scripts: Sequence[str] = ()
+) -> list[int]:
     """Old ids of `drop` pieces to remove, ascending."""
     stays = used | _never(base) | _of_scripts(base, keep_scripts)
     strings = base.strings
@@ -165,11 +177,13 @@ def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequenc
             ways[i] = splits(string, have)
             for part in chain.from_iterable(ways[i]):
                 makes[have[part]] += 1
-    ranks = np.full(base.size, 0, np.int64) if base.kind == "unigram" else base.order[0]
+    lengths = [len(string.decode(errors="replace")) for string in strings]
+    ranks = np.array(lengths) if base.kind == "unigram" else base.order[0]
+    most = len(have) if drop == "all" else drop
     heap = [(-int(ranks[i]), -i) for i in have.values() if not stays[i] and not makes[i]]
     heapq.heapify(heap)
     removed: list[int] = []
-    while heap and len(removed) < drop:
+    while heap and len(removed) < most:
         i = -heapq.heappop(heap)[1]
         removed.append(i)
         for part in chain.from_iterable(ways.get(i, ())):
@@ -177,21 +191,29 @@ def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequenc
             makes[k] -= 1
             if not makes[k] and not stays[k]:
                 heapq.heappush(heap, (-int(ranks[k]), -k))
-    if len(removed) < drop:
+    if not removed or (drop != "all" and len(removed) < drop):
         raise UsageError(
-            f"expected {drop:,} pieces that are unused in the text and in no used piece, got {len(removed):,}",
-            hint=f"--prune {len(removed)}" if removed else "less text, or another base",
+            f"expected {drop if drop == 'all' else f'{drop:,}'} pieces that are unused in the text and in no used piece, "
+            f"got {len(removed):,}",
+            hint="--prune all" if removed else "less text, or another base",
         )
     return sorted(removed)
 
 
 def _never(base: Base) -> NDArray[np.bool_]:
-    """Ids that are never removed: special tokens, bytes, the unknown token, and ids without a piece."""
+    """Ids that are never removed: special tokens, bytes, the unknown token, and ids without a piece.
+
+    Without byte fallback also single characters, and every piece with a character that is none.
+    """
     stays = np.array([not string or (base.kind == "bytes" and len(string) == 1) for string in base.strings])
     stays[[i for token, i in base.ids.items() if token in BYTE_PIECES]] = True
     stays[list(base.added)] = True
     if base.unknown >= 0:
         stays[base.unknown] = True
+    if not base.lossless:
+        texts = [string.decode() for string in base.strings]
+        alone = {text for text in texts if len(text) == 1}
+        stays |= np.array([len(text) == 1 or not alone.issuperset(text) for text in texts])
     return stays
 
 
@@ -216,11 +238,7 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
         name: data for name, data in base.files.items() if name in ("special_tokens_map.json", "chat_template.jinja")
     }
     files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
-    config = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
-    config["tokenizer_class"] = "PreTrainedTokenizerFast"
-    if isinstance(rows := config.get("added_tokens_decoder"), dict):
-        config["added_tokens_decoder"] = {str(int(table[int(i)])): row for i, row in rows.items()}
-    files["tokenizer_config.json"] = (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
+    files["tokenizer_config.json"] = config_of(base, table=table)
     if "tokenizer.model" in base.files:
         files["tokenizer.model"] = _model(base, table)
     if base.ranks is not None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,13 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
             hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
         )
     return recipe, vocab, signature
+
+
+def is_koktoks(folder: Path) -> bool:
+    """Whether koktok saved a tokenizer in a folder, also if its koktok.toml is gone; exports have none."""
+    with suppress(OSError, ValueError):
+        return (folder / MARK).is_file() or MARK in (folder / TOKENIZER.manifest).read_text(encoding="utf-8")
+    return False
 
 
 def is_imported(folder: Path) -> bool:

@@ -2,12 +2,12 @@
 
 The five stages are the nodes of Hugging Face's engine: normalizer, pre-tokenizer, model, post-processor, decoder. Spaces are
 real spaces inside pieces, so the decoder only joins bytes and fuses, and every text is restored exactly. The layout is that
-of the library's own writer to the byte, so that `save_pretrained` right after loading changes nothing. `Tokenizer.load` reads
+of the library's own writer to the byte, so that `save_pretrained` right after loading changes nothing. `koktok.load` reads
 the vocabulary from tokenizer.json, too.
 
 `train_new_from_iterator` on such a file (transformers 4.57.6 and 5.23, tests/model/test_special.py) keeps normalizer, pre-tokenizer,
 decoder, roles and template, and loses morpheme boundaries, byte fallback and the order of ids. Characters that are not in its
-text then decode to NUL (unigram) or to nothing (bpe), and two runs of unigram differ. Only the byte-level kinds stay lossless.
+text then decode to U+FFFD (unigram) or to nothing (bpe), and two runs of unigram differ. Only the byte-level kinds stay lossless.
 `koktok train --recipe FOLDER` loses nothing.
 """
 
@@ -149,7 +149,10 @@ def jamo_decoders() -> list[dict[str, Any]]:
 def _model(vocab: Vocab) -> dict[str, Any]:
     """The model node.
 
-    `unk_id` is the id of a byte: Hugging Face requires one, and never emits it, because byte fallback covers every character.
+    Hugging Face's Unigram requires an `unk_id` among the pieces, and never gives it where byte fallback covers every character.
+    It is the byte FF, which no UTF-8 has: JavaScript has no byte fallback, and what is unknown there decodes to U+FFFD. The
+    special token `<unk>` cannot be it: as a row of the model it would match text that spells it.
+
     A model that does emit an unknown token requires it in its own table without a gap before it, so the table has all special
     tokens up to that one.
     """
@@ -157,7 +160,12 @@ def _model(vocab: Vocab) -> dict[str, Any]:
         byte_score = vocab.byte_score
         rows = [[piece, byte_score] for piece in BYTE_PIECES[: vocab.n_bytes]]
         rows += [[piece, score] for piece, score in zip(vocab.pieces, vocab.scores, strict=True)]
-        return {"type": "Unigram", "unk_id": 0, "vocab": rows, "byte_fallback": vocab.byte_fallback}
+        return {
+            "type": "Unigram",
+            "unk_id": max(vocab.n_bytes - 1, 0),
+            "vocab": rows,
+            "byte_fallback": vocab.byte_fallback,
+        }
     if vocab.kind in WITH_UNKNOWN:
         unknown = vocab.tokens[vocab.unknown_id]
         table = {token: i for i, token in enumerate(vocab.tokens[: vocab.unknown_id + 1])}

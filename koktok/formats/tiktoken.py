@@ -230,15 +230,24 @@ def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken
 
 @dataclass(frozen=True, slots=True)
 class RanksPattern:
-    """A pattern, and the special tokens of its vocabulary with their ids."""
+    """A pattern, and the special tokens of the published vocabulary that has it, whose file of ranks has this SHA-256."""
 
     regex: str
     specials: Mapping[str, int] = field(default_factory=dict)
+    sha256: str = ""
+
+    def specials_of(self, ranks: Ranks) -> Mapping[str, int]:
+        """The special tokens of the published vocabulary, if these are its ranks: anybody's ranks may have its pattern."""
+        return self.specials if self.sha256 and ranks.digest() == self.sha256 else {}
 
 
 VOCABULARIES: Final[Mapping[str, RanksPattern]] = {
-    "gpt2": RanksPattern(TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}),
-    "p50k_base": RanksPattern(TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}),
+    "gpt2": RanksPattern(
+        TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}, "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"
+    ),
+    "p50k_base": RanksPattern(
+        TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}, "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"
+    ),
     "cl100k_base": RanksPattern(
         TIKTOKEN["cl100k"],
         {
@@ -248,8 +257,13 @@ VOCABULARIES: Final[Mapping[str, RanksPattern]] = {
             "<|fim_suffix|>": 100260,
             "<|endofprompt|>": 100276,
         },
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     ),
-    "o200k_base": RanksPattern(PUBLISHED["o200k"], {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+    "o200k_base": RanksPattern(
+        PUBLISHED["o200k"],
+        {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+    ),
     "llama3": RanksPattern(PUBLISHED["llama3"]),
     "llama4": RanksPattern(PUBLISHED["o200k"]),
     "qwen2": RanksPattern(PUBLISHED["qwen2"]),

@@ -7,13 +7,13 @@ rules are built here from the nodes of the tokenizers library.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.files import read_utf8
-from koktok.formats.hf import checked_json, parsed
+from koktok.formats.hf import checked_json
 from koktok.hangul import has_syllable, is_conjoining
 
 ROLES = ("unk", "cls", "sep", "pad", "mask")
@@ -64,8 +64,13 @@ def gpt2_json(vocab: Path) -> str:
     return str(built.to_str(pretty=True)) + "\n"
 
 
-def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
-    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it; text for a vocabulary of jamo is normalized by NFKD."""
+def wordpiece_json(
+    vocab: Path, config: Mapping[str, Any], roles: Mapping[str, str], *, lowercase: bool | None = None
+) -> str:
+    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it with tokenizer_config.json and the roles of its folder.
+
+    Text for a vocabulary of jamo is normalized by NFKD.
+    """
     tokenizers = tokenizers_library()
     steps = tokenizers.normalizers
     pieces = read_utf8(vocab).replace("\r\n", "\n").removesuffix("\n").split("\n")
@@ -74,14 +79,11 @@ def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
         twice, times = counts.most_common(1)[0]
         lines = [str(i) for i, piece in enumerate(pieces, start=1) if piece == twice]
         raise ArtifactError(f"`{vocab}` has the piece {twice!r} {times} times, on lines {', '.join(lines[:5])}")
-    config = _config_beside(vocab)
-    names = [config.get(f"{role}_token") for role in ROLES]
+    names = [roles.get(f"{role}_token") for role in ROLES]
     tokens = [
-        name if isinstance(name, str) else usual if usual in counts else other
-        for name, usual, other in zip(names, USUAL, OTHERS, strict=True)
+        name or (usual if usual in counts else other) for name, usual, other in zip(names, USUAL, OTHERS, strict=True)
     ]
     unknown, cls, sep = tokens[:3]
-    tokens += [name for role in ("bos", "eos") if isinstance(name := config.get(f"{role}_token"), str)]
     if unknown not in counts:
         raise ArtifactError(f"`{vocab}`: expected the piece {unknown} of a WordPiece vocabulary, got none")
     lower = bool(config.get("do_lower_case", False)) if lowercase is None else lowercase
@@ -108,14 +110,3 @@ def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
             special_tokens=[(token, pieces.index(token)) for token in (cls, sep)],
         )
     return str(built.to_str(pretty=True)) + "\n"
-
-
-def _config_beside(vocab: Path) -> dict[str, Any]:
-    """The content of tokenizer_config.json, if there is one."""
-    file = vocab.parent / "tokenizer_config.json"
-    if not file.is_file():
-        return {}
-    config = parsed(read_utf8(file), str(file))
-    if not isinstance(config, dict):
-        raise ArtifactError(f"`{file}` is no JSON object", hint="remove it, or fetch it again")
-    return config

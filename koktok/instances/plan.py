@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from koktok.instances.packing import Packed, PackedShard
 
 
-Kind = Literal["mlm", "bert", "lm", "t5"]
+InstanceKind = Literal["mlm", "bert", "lm", "t5"]
 STYLE = "koktok export TOKENIZER --to hf --style {} -o FOLDER, and FOLDER in its place"
 
 
-REQUIRED: dict[Kind, list[str]] = {
+REQUIRED: dict[InstanceKind, list[str]] = {
     "mlm": ["mask_token"],
     "bert": ["cls_token", "sep_token", "mask_token"],
     "lm": ["eos_token"],
@@ -43,7 +43,7 @@ REQUIRED: dict[Kind, list[str]] = {
 class Plan(Options):
     """Settings of training instances."""
 
-    kind: Kind = "mlm"
+    kind: InstanceKind = "mlm"
     """Kind of the instances."""
     length: Annotated[int, Field(ge=8, le=1 << 20)] = 512
     """Maximum number of tokens in an instance, special tokens included."""

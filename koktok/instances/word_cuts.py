@@ -13,7 +13,7 @@ from koktok.count import Counts
 from koktok.hangul import has_syllable
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.segmented import Kind
+from koktok.segment.segmented import BoundaryKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from koktok.segment import Segmenter
 
 
-_ENDINGS = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
+_ENDINGS = (BoundaryKind.JOSA, BoundaryKind.JOSA_CHAIN, BoundaryKind.EOMI, BoundaryKind.EOMI_CHAIN, BoundaryKind.COPULA)
 
 MOST = 1 << 21
 """Words in memory, some 400 MB; the cache of analyses has all of them."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.metrics.gold import FUNCTIONAL, KINDS, GoldCorpus
+from koktok.metrics.gold import FUNCTIONAL, GOLD_BOUNDARIES, GoldCorpus
 from koktok.metrics.page import Page, PageTokens
 from koktok.metrics.registry import ratio
 from koktok.metrics.statistics import Table, Units
@@ -20,7 +20,7 @@ from koktok.model.tokens import Ints
 from koktok.tokenizer.protocol import Tokenizer
 
 SHARED: Final = ("functional_hits", "functional_cuts", "functional_borders")
-STEMS: Final = [KINDS.index(kind) for kind in ("N|J", "V|E", "XS|E", "VCP|E")]
+STEMS: Final = [GOLD_BOUNDARIES.index(kind) for kind in ("N|J", "V|E", "XS|E", "VCP|E")]
 
 
 class GoldPage:
@@ -38,7 +38,7 @@ class GoldPage:
         for k, sentence in enumerate(gold.sentences):
             at = int(page.line_starts[k])
             for cut in sentence.cuts:
-                self.kinds[at + cut.at] = KINDS.index(cut.kind)
+                self.kinds[at + cut.at] = GOLD_BOUNDARIES.index(cut.kind)
             for start, end in sentence.masked:
                 self.scored[at + start : at + end + 1] = False
             neutral[[at + place for place in sentence.neutral]] = True
@@ -95,7 +95,7 @@ def boundary_table(tokenizer: Tokenizer, gold: GoldPage) -> tuple[Table, PageTok
         "functional_cuts": cuts & ~(gold.borders & ~gold.functional),
         "functional_borders": gold.functional,
     }
-    for k, _ in enumerate(KINDS):
+    for k, _ in enumerate(GOLD_BOUNDARIES):
         places[f"borders_{k}"] = kind = gold.borders & (gold.kinds == k)
         places[f"hits_{k}"] = kind & cuts
     columns: dict[str, Ints] = {name: page.per_line(mask[:-1]) for name, mask in places.items()} | {

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import UsageError
-from koktok.metrics.gold import FUNCTIONAL, KINDS
+from koktok.metrics.gold import FUNCTIONAL, GOLD_BOUNDARIES
 
 Floats = npt.NDArray[np.float64]
 Better = Literal["lower", "higher", "one", "none"]
@@ -69,7 +69,7 @@ class Formula:
         """The value; an array where `sums` are those of many resamples."""
 
         def of(column: str, *kinds: str) -> Any:
-            return sum(sums[f"{column}_{KINDS.index(kind)}"] for kind in kinds)
+            return sum(sums[f"{column}_{GOLD_BOUNDARIES.index(kind)}"] for kind in kinds)
 
         known = {"ratio": ratio, "minimum": np.minimum, "of": of, "FUNCTIONAL": FUNCTIONAL}
         columns = sums if isinstance(sums, Mapping) else _Attributes(sums)
@@ -98,7 +98,7 @@ def boundary_f1_macro(s: Any) -> Any:
 
 def recall_by_kind(s: Any) -> Any:
     """Mean over the kinds that the gold has."""
-    recalls = np.array([ratio(s[f"hits_{k}"], s[f"borders_{k}"]) for k, _ in enumerate(KINDS[:-1])])
+    recalls = np.array([ratio(s[f"hits_{k}"], s[f"borders_{k}"]) for k, _ in enumerate(GOLD_BOUNDARIES[:-1])])
     held = np.isfinite(recalls)
     return ratio(np.where(held, recalls, 0).sum(axis=0), held.sum(axis=0))
 

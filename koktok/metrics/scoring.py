@@ -28,7 +28,7 @@ from koktok.metrics.counts import (
     unknown_counts,
 )
 from koktok.metrics.fidelity import probes, round_trip
-from koktok.metrics.gold import KINDS, GoldCorpus, check_names, read_gold
+from koktok.metrics.gold import GOLD_BOUNDARIES, GoldCorpus, check_names, read_gold
 from koktok.metrics.gold.spans import SpanCorpus
 from koktok.metrics.language_model import ngram_table, segmentation_entropy
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
@@ -42,7 +42,9 @@ from koktok.text.sources import Source, read
 from koktok.tokenizer.protocol import Tokenizer
 
 FORMAT: Final = 3
-RECALLS: Final = {f"recall:{kind}": Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}
+RECALLS: Final = {
+    f"recall:{kind}": Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in GOLD_BOUNDARIES
+}
 """For each kind of boundary its recall."""
 
 BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")

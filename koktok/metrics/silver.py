@@ -14,7 +14,7 @@ import numpy as np
 from koktok.errors import InputError
 from koktok.metrics.page import Page, PageTokens
 from koktok.model.tokens import Tokens
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.tokenizer.protocol import Tokenizer
 
 
@@ -94,7 +94,7 @@ class Silver:
             return float(of_token[np.isin(rows.ids, list(ids))].sum()) / max(tokens, 1.0) if ids else 0.0
 
         def by_kind(there: np.ndarray) -> np.ndarray:
-            return np.bincount(self._kind[there], weights=self._weight[there], minlength=len(Kind))
+            return np.bincount(self._kind[there], weights=self._weight[there], minlength=len(BoundaryKind))
 
         precision, recall, f1 = self._f1(cuts, self.page.inner)
         asked, met = by_kind(self._kind >= 0), by_kind((self._kind >= 0) & cuts)
@@ -104,7 +104,7 @@ class Silver:
             recall=recall,
             f1=f1,
             f1_all=self._f1(cuts, self.page.gaps)[2],
-            recalls={kind.label: float(met[kind] / asked[kind]) for kind in Kind if asked[kind]},
+            recalls={kind.label: float(met[kind] / asked[kind]) for kind in BoundaryKind if asked[kind]},
             unknown=share(unknown),
             byte_fallback=share(bytes_),
         )

@@ -1,1 +1,4 @@
-"""What a vocabulary is and how it runs; reading order: vocab, special, models, encoding, decoding, tokens."""
+"""What a vocabulary is and how it runs; reading order: vocab, special, models, encoding, decoding, tokens.
+
+In: pieces, scores and special tokens, and a pretoken. Out: its ids and spans; ids to text again.
+"""

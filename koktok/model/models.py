@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koktok.errors import UsageError
-from koktok.model.vocab import KINDS, MARK, Vocab, named, spell
+from koktok.model.vocab import KINDS, MARK, Vocab, VocabKind, spell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -328,6 +328,21 @@ class WordModel(Model):
         return [] if not text else [text] if text in self.vocab.ids else None
 
 
+MODELS: Mapping[VocabKind, type[Model]] = {
+    "unigram": UnigramModel,
+    "bpe": BpeModel,
+    "bpe-bytes": BpeModel,
+    "wordpiece": WordPieceModel,
+    "wordpiece-bytes": WordPieceModel,
+    "word": WordModel,
+    "syllable": LongestMatchModel,
+    "jamo": LongestMatchModel,
+    "ngram": LongestMatchModel,
+    "morpheme": LongestMatchModel,
+}
+"""The run-time model of each kind of vocabulary."""
+
+
 def longest_first(
     text: str, known: Mapping[str, int], longest: int, mark: str = "", skip: Skip | None = None
 ) -> list[str] | None:
@@ -362,8 +377,7 @@ def model_for(vocab: Vocab) -> Model:
     >>> model.encode("가나가")
     ([257, 256], [(0, 2), (2, 3)])
     """
-    model: type[Model] = named(KINDS[vocab.kind].model)
-    return model(vocab)
+    return MODELS[vocab.kind](vocab)
 
 
 # --- Sampling ---------------------------------------------------------------------------------------------------------

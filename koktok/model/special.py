@@ -163,8 +163,8 @@ CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
         "{{- raise_exception('expected the content of a message as text, and no tool_calls') }}{%- endif %}"
         "{{- '<|im_start|>' + message['role'] + '\\n' }}"
         "{%- if message['role'] == 'assistant' %}"
-        "{%- generation %}{{- message['content'] + '<|im_end|>' }}{%- endgeneration %}"
-        "{%- else %}{{- message['content'] + '<|im_end|>' }}{%- endif %}"
+        "{%- generation %}{{- message['content'] | trim + '<|im_end|>' }}{%- endgeneration %}"
+        "{%- else %}{{- message['content'] | trim + '<|im_end|>' }}{%- endif %}"
         "{{- '\\n' }}"
         "{%- endfor %}"
         "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}",
@@ -187,6 +187,8 @@ CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 """Chat templates by name: their special tokens, the last of which ends a turn, and the Jinja source.
+
+White space around a message is left out: a line feed at its beginning would be one token with that of the template.
 
 The text of the assistant with the end of its turn is inside `generation`, so that
 `apply_chat_template(return_assistant_tokens_mask=True)` of transformers marks the tokens of the loss.

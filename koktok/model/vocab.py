@@ -14,13 +14,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import Any, Literal, get_args
 
 from koktok.errors import ArtifactError
 
-ModelKind = Literal[
+VocabKind = Literal[
     "unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable", "jamo", "ngram", "morpheme"
 ]
 
@@ -52,11 +51,8 @@ word of ten thousand bytes: it tries every length at every place."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRow:
-    """The properties of a kind of vocabulary; code is named as "module:name" and imported when it is used."""
+    """The properties of a kind of vocabulary."""
 
-    trainer: str
-    model: str
-    solver: str
     hugging_face: Literal["Unigram", "BPE", "WordPiece", "WordLevel", ""] = ""
     sentencepiece: Literal["unigram", "bpe", ""] = ""
     gguf: Literal["t5", "llama", "gpt2", ""] = ""
@@ -72,38 +68,18 @@ class KindRow:
         return not self.unknown
 
 
-def _row(family: str, **columns: Any) -> KindRow:
-    trainer, model, solver = _FAMILIES[family]
-    return KindRow(
-        trainer=f"koktok.training.{trainer}",
-        model=f"koktok.model.models:{model}",
-        solver=f"koktok.bulk.{solver}",
-        **columns,
-    )
-
-
-_FAMILIES = {
-    "unigram": ("unigram:train_unigram", "UnigramModel", "unigram:unigram"),
-    "bpe": ("bpe:train_bpe", "BpeModel", "bpe:bpe"),
-    "wordpiece": ("wordpiece:train_wordpiece", "WordPieceModel", "longest:wordpiece"),
-    "word": ("baselines:train_simple", "WordModel", "longest:word"),
-    "longest": ("baselines:train_simple", "LongestMatchModel", "longest:longest"),
-}
-
 KINDS: Mapping[str, KindRow] = {
-    "unigram": _row("unigram", hugging_face="Unigram", sentencepiece="unigram", gguf="t5"),
-    "bpe": _row("bpe", hugging_face="BPE", sentencepiece="bpe", gguf="llama"),
-    "bpe-bytes": _row("bpe", hugging_face="BPE", gguf="gpt2", tiktoken=True, bytewise=True),
-    "wordpiece": _row(
-        "wordpiece",
+    "unigram": KindRow(hugging_face="Unigram", sentencepiece="unigram", gguf="t5"),
+    "bpe": KindRow(hugging_face="BPE", sentencepiece="bpe", gguf="llama"),
+    "bpe-bytes": KindRow(hugging_face="BPE", gguf="gpt2", tiktoken=True, bytewise=True),
+    "wordpiece": KindRow(
         hugging_face="WordPiece",
         marked=True,
         unknown=True,
         loses="""gives back words with one space between them: runs of spaces
 and words with an unknown part (`[UNK]`) are lost.""",
     ),
-    "wordpiece-bytes": _row(
-        "wordpiece",
+    "wordpiece-bytes": KindRow(
         hugging_face="WordPiece",
         bytewise=True,
         marked=True,
@@ -111,29 +87,22 @@ and words with an unknown part (`[UNK]`) are lost.""",
         loses="""gives back the normalized text, but for a `##` that begins a
 word; nothing is unknown.""",
     ),
-    "word": _row(
-        "word",
+    "word": KindRow(
         hugging_face="WordLevel",
         unknown=True,
         loses="gives back known words; all others are the unknown token.",
     ),
-    "syllable": _row("longest", hugging_face="BPE", gguf="llama"),  # BPE without merges
-    "jamo": _row("longest", hugging_face="BPE"),
-    "ngram": _row("longest"),
-    "morpheme": _row("longest"),
+    "syllable": KindRow(hugging_face="BPE", gguf="llama"),  # BPE without merges
+    "jamo": KindRow(hugging_face="BPE"),
+    "ngram": KindRow(),
+    "morpheme": KindRow(),
 }
-"""The kinds of vocabulary. A new kind is a row here, and the functions that the row names."""
+"""The kinds of vocabulary. A new kind is a row here, and one of `TRAINERS`, `MODELS` and `SOLVERS` each."""
 
 WITH_UNKNOWN = tuple(name for name, kind in KINDS.items() if kind.unknown)
 """Kinds that read whole words."""
 
-assert set(KINDS) == set(get_args(ModelKind))
-
-
-def named(name: str) -> Any:
-    """Import the object with the name "module:name"."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+assert set(KINDS) == set(get_args(VocabKind))
 
 
 # --- Bytes as characters, pieces for display -------------------------------------------------------------------------
@@ -227,7 +196,7 @@ class Vocab:
     (260, 257, ('가', '가나', '나'))
     """
 
-    kind: ModelKind
+    kind: VocabKind
     pieces: tuple[str, ...]
     scores: tuple[float, ...] = ()
     specials: tuple[str, ...] = ()
@@ -275,7 +244,7 @@ class Vocab:
     @classmethod
     def unchecked(
         cls,
-        kind: ModelKind,
+        kind: VocabKind,
         pieces: tuple[str, ...],
         scores: tuple[float, ...] = (),
         specials: tuple[str, ...] = (),
@@ -317,7 +286,7 @@ class Vocab:
         return cls("bpe-bytes", (*sorted(BYTE_CHARS), *merged), (), tuple(specials), byte_fallback=False)
 
     @classmethod
-    def plain(cls, kind: ModelKind, pieces: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
+    def plain(cls, kind: VocabKind, pieces: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
         """A vocabulary in the order of the caller; with byte fallback unless its model reads whole words."""
         return cls(kind, tuple(pieces), (), tuple(specials), byte_fallback=kind not in WITH_UNKNOWN)
 

@@ -54,7 +54,7 @@ class FrontierRow:
 
     Examples
     --------
-    >>> row = FrontierRow("mine", 8000, 2.0, precision=0.5, recall=1.0, f1=2 / 3, f1_all=0.7, dials={})
+    >>> row = FrontierRow("mine", 8000, 2.0, precision=0.5, recall=1.0, f1=2 / 3, f1_all=0.7, settings={})
     >>> round(row.ceiling, 3)  # twice as many cuts as the analyser has, and so at best half of them right
     0.667
     """
@@ -66,7 +66,7 @@ class FrontierRow:
     recall: float
     f1: float
     f1_all: float
-    dials: dict[str, Any] = field(hash=False)
+    settings: dict[str, Any] = field(hash=False)
 
     @property
     def ceiling(self) -> float:
@@ -117,20 +117,20 @@ def silver_of(held: SegmentedCounts, eojeols: float) -> Silver:
     return silver
 
 
-def _row(silver: Silver, name: str, size: int, spans: Callable[[str], Spans], dials: dict[str, Any]) -> FrontierRow:
+def _row(silver: Silver, name: str, size: int, spans: Callable[[str], Spans], settings: dict[str, Any]) -> FrontierRow:
     """Measure a way to cut words."""
     cut = [spans(word) for word in silver.texts]
     figures = silver.score(Tokens.of([[0] * len(row) for row in cut], cut, silver.texts))  # ids do not matter here
-    return _row_of(name, size, figures, dials)
+    return _row_of(name, size, figures, settings)
 
 
-def _row_of(name: str, size: int, figures: SilverFigures, dials: dict[str, Any]) -> FrontierRow:
+def _row_of(name: str, size: int, figures: SilverFigures, settings: dict[str, Any]) -> FrontierRow:
     return FrontierRow(
-        name, size, figures.tokens_per_eojeol, figures.precision, figures.recall, figures.f1, figures.f1_all, dials
+        name, size, figures.tokens_per_eojeol, figures.precision, figures.recall, figures.f1, figures.f1_all, settings
     )
 
 
-def measure(name: str, vocab: Vocab, silver: Silver, **dials: Any) -> FrontierRow:
+def measure(name: str, vocab: Vocab, silver: Silver, **settings: Any) -> FrontierRow:
     """Measure a vocabulary of any kind, by its run-time model on every distinct held-out word.
 
     Examples
@@ -142,7 +142,7 @@ def measure(name: str, vocab: Vocab, silver: Silver, **dials: Any) -> FrontierRo
     (1.75, 1.0, 1.0, 1.0)
     """
     model = model_for(vocab)
-    return _row(silver, name, vocab.size, lambda word: model.encode(word)[1], dials)
+    return _row(silver, name, vocab.size, lambda word: model.encode(word)[1], settings)
 
 
 def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
@@ -152,7 +152,7 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
     --------
     >>> reference(SegmentedCounts.from_marked({" 집|에서": 2}), eojeols=2).trivial
     FrontierRow(name='one token a character', vocab_size=4, tokens_per_eojeol=3.0, precision=0.5, recall=1.0,
-                f1=0.666..., f1_all=0.666..., dials={})
+                f1=0.666..., f1_all=0.666..., settings={})
     """
     silver = silver_of(held, eojeols)
 

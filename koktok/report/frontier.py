@@ -20,7 +20,7 @@ NARROW: Final = ("point", "ids", "tokens/eojeol", "F1", "all gaps", "options")
 """Columns that fit on a terminal."""
 
 
-def flags(dials: Mapping[str, Any]) -> str:
+def flags(settings: Mapping[str, Any]) -> str:
     """Return the options of `koktok train` for the settings of a point; empty if no options give them.
 
     Examples
@@ -32,7 +32,7 @@ def flags(dials: Mapping[str, Any]) -> str:
     ways: list[tuple[int, bool, str]] = []
     for name, preset in PRESETS.items():
         there = asdict(preset)
-        changed = {key: dials.get(key) for key in there if key != "name" and there[key] != dials.get(key)}
+        changed = {key: settings.get(key) for key in there if key != "name" and there[key] != settings.get(key)}
         changed.pop("at_least", None)  # follows from whether a target is named
         if any(changed.get(key) is not None for key in ("keep", "tokens", "nu")):  # which take the preset's target away
             changed = {key: value for key, value in changed.items() if value is not None}
@@ -68,7 +68,7 @@ def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> li
                 )
             },
             "front": "★" * starred.get(row, False),
-            "options": flags(row.dials),
+            "options": flags(row.settings),
         }
         for row in shown
     ]

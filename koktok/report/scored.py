@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from koktok.metrics.boundaries import trivial_rows
-from koktok.metrics.gold import KINDS
+from koktok.metrics.gold import GOLD_BOUNDARIES
 from koktok.report.schema import GoldInfo, ReportRow, SpanInfo, TextInfo
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def gold_info(page: GoldPage) -> GoldInfo:
         syllables_f1=_finite(trivial["syllables_f1"]),
         reachable_recall=_finite(trivial["reachable_recall"]),
         resampled=repr(page.units),
-        kinds={kind: held[kind] for kind in KINDS if held[kind]},
+        kinds={kind: held[kind] for kind in GOLD_BOUNDARIES if held[kind]},
     )
 
 

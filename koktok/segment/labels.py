@@ -6,22 +6,22 @@ import json
 from collections.abc import Iterable, Mapping
 
 from koktok.segment.policy import FUNCTIONAL
-from koktok.segment.segmented import Cut, Kind
+from koktok.segment.segmented import BoundaryKind, Cut
 
 
-def line_cuts(words: Iterable[tuple[str, Iterable[Cut]]]) -> dict[int, Kind]:
+def line_cuts(words: Iterable[tuple[str, Iterable[Cut]]]) -> dict[int, BoundaryKind]:
     """Place the cuts of the words of a line, with their kinds; the words join to the line."""
-    found: dict[int, Kind] = {}
+    found: dict[int, BoundaryKind] = {}
     at = 0
     for word, cuts in words:
         if at:
-            found[at] = Kind.OTHER
+            found[at] = BoundaryKind.OTHER
         found |= {at + cut.offset: cut.kind for cut in cuts}
         at += len(word)
     return found
 
 
-def labelled(text: str, cuts: Mapping[int, Kind], *, of_bytes: bool) -> str:
+def labelled(text: str, cuts: Mapping[int, BoundaryKind], *, of_bytes: bool) -> str:
     """Write a line as JSON: text, cuts, and a label before each unit.
 
     `eojeol` begins an eojeol, `particle` a particle, an ending or the copula, `morpheme` another morpheme; `inside` continues
@@ -29,7 +29,7 @@ def labelled(text: str, cuts: Mapping[int, Kind], *, of_bytes: bool) -> str:
 
     Examples
     --------
-    >>> labelled("집에 간", {1: Kind.JOSA, 2: Kind.OTHER}, of_bytes=False)
+    >>> labelled("집에 간", {1: BoundaryKind.JOSA, 2: BoundaryKind.OTHER}, of_bytes=False)
     '{"text": "집에 간", "cuts": [1, 2], "labels": ["eojeol", "particle", "none", "eojeol"]}'
     """
     labels: list[str] = []

@@ -16,7 +16,7 @@ import numpy as np
 
 from koktok.errors import UsageError
 from koktok.hangul import is_syllable, split
-from koktok.segment.segmented import Cut, Kind
+from koktok.segment.segmented import BoundaryKind, Cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,15 +47,17 @@ class Segmenter(Protocol):
 _UNKNOWN = "UN"
 """The tag of what is no morpheme."""
 
-FUNCTIONAL: Final = frozenset({Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA})
+FUNCTIONAL: Final = frozenset(
+    {BoundaryKind.JOSA, BoundaryKind.JOSA_CHAIN, BoundaryKind.EOMI, BoundaryKind.EOMI_CHAIN, BoundaryKind.COPULA}
+)
 """Boundaries before particles, endings and the copula."""
 
-POLICIES: dict[str, frozenset[Kind]] = {
+POLICIES: dict[str, frozenset[BoundaryKind]] = {
     "none": frozenset(),
-    "josa": frozenset({Kind.JOSA, Kind.PUNCTUATION}),
-    "function": frozenset({Kind.JOSA, Kind.EOMI, Kind.COPULA, Kind.PUNCTUATION}),
-    "inflection": FUNCTIONAL | {Kind.PUNCTUATION},
-    "morphemes": frozenset(Kind),
+    "josa": frozenset({BoundaryKind.JOSA, BoundaryKind.PUNCTUATION}),
+    "function": frozenset({BoundaryKind.JOSA, BoundaryKind.EOMI, BoundaryKind.COPULA, BoundaryKind.PUNCTUATION}),
+    "inflection": FUNCTIONAL | {BoundaryKind.PUNCTUATION},
+    "morphemes": frozenset(BoundaryKind),
 }
 """Named policies, from few cuts to all. `function` keeps chains of particles and of endings whole (에서는, 었습니다)."""
 
@@ -73,30 +75,30 @@ class Policy:
     """
 
     name: str
-    kinds: frozenset[Kind]
+    kinds: frozenset[BoundaryKind]
     tags: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Policy:
         """Parse a named policy, or a comma-separated list of kinds, named policies and tag prefixes."""
-        kinds: set[Kind] = set()
+        kinds: set[BoundaryKind] = set()
         tags: list[str] = []
         for word in (part.strip() for part in text.split(",")):
             if word in POLICIES:
                 kinds |= POLICIES[word]
-            elif word.upper() in Kind.__members__ and word.islower():
-                kinds.add(Kind[word.upper()])
+            elif word.upper() in BoundaryKind.__members__ and word.islower():
+                kinds.add(BoundaryKind[word.upper()])
             elif any(tag.startswith(word.upper()) for tag in SEJONG_TAGS) and word:
                 tags.append(word.upper())
             else:
-                known = ", ".join([*POLICIES, *(kind.label for kind in Kind)])
+                known = ", ".join([*POLICIES, *(kind.label for kind in BoundaryKind)])
                 raise UsageError(
                     f"expected a boundary policy, a kind of boundary or a Sejong tag, got `{word}`",
                     hint=f"--policy {known}, or tags such as j,e,vcp,xsv",
                 )
         return cls(text, frozenset(kinds), tuple(tags))
 
-    def keeps(self, kind: Kind, right: str) -> bool:
+    def keeps(self, kind: BoundaryKind, right: str) -> bool:
         """True if a cut of this kind, before this tag, is kept."""
         return kind in self.kinds or any(right.startswith(tag) for tag in self.tags)
 
@@ -118,7 +120,7 @@ _POINTING = frozenset({"이러", "그러", "저러", "어떠", "요러", "고러
 """Roots (XR) that are never cut from 하; of other roots (복잡|하, 강력|하) most are."""
 
 
-def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
+def kind_of(left: str, right: str, before: str = "", behind: str = "") -> BoundaryKind:
     """The kind of the boundary between two Sejong tags.
 
     Examples
@@ -133,26 +135,29 @@ def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
 
 
 @lru_cache(maxsize=1 << 14)
-def _kind(left: str, right: str, pointing: bool, bound_suffix: bool, single: bool) -> Kind:  # noqa: FBT001
+def _kind(left: str, right: str, pointing: bool, bound_suffix: bool, single: bool) -> BoundaryKind:  # noqa: FBT001
     """The kind by tags and forms: whether these are in the lists above, and whether one is a single syllable."""
     rules = (
-        (left.startswith(_SYMBOLS) or right.startswith(_SYMBOLS), Kind.PUNCTUATION),
-        (right[0] == "J" and left[0] == "J", Kind.JOSA_CHAIN),
-        (right[0] == "J", Kind.JOSA),
-        (right.startswith("VCP"), Kind.COPULA),
-        (right[0] == "E" and left[0] == "E", Kind.EOMI_CHAIN),
-        (right[0] == "E", Kind.EOMI),
-        (right.startswith("XSN") and bound_suffix, Kind.SUFFIX),
-        (left.startswith("XR") and pointing, Kind.ROOT),
-        (right.startswith("XS"), Kind.DERIVATION),
-        (left.startswith("XPN"), Kind.PREFIX),
-        (left[:2] in ("SN", "NR") or right[:2] == "SN" or (left[:2] == "MM" and right[:3] == "NNB"), Kind.NUMERAL),
-        (right.startswith("VX") or left[0] == "E", Kind.AUXILIARY),
-        ((left[0] == "M" and right[0] in "NVX") or (left[0] == "N" and right[0] == "V"), Kind.MODIFIER),
-        (left[:3] in _NOUNS and right[:3] in _NOUNS and single, Kind.BOUND),
-        (left[0] in "NX" and right[0] in "NX", Kind.COMPOUND),
+        (left.startswith(_SYMBOLS) or right.startswith(_SYMBOLS), BoundaryKind.PUNCTUATION),
+        (right[0] == "J" and left[0] == "J", BoundaryKind.JOSA_CHAIN),
+        (right[0] == "J", BoundaryKind.JOSA),
+        (right.startswith("VCP") or (left.startswith("VCP") and right[0] == "E"), BoundaryKind.COPULA),
+        (right[0] == "E" and left[0] == "E", BoundaryKind.EOMI_CHAIN),
+        (right[0] == "E", BoundaryKind.EOMI),
+        (right.startswith("XSN") and bound_suffix, BoundaryKind.SUFFIX),
+        (left.startswith("XR") and pointing, BoundaryKind.ROOT),
+        (right.startswith("XS"), BoundaryKind.DERIVATION),
+        (left.startswith("XPN"), BoundaryKind.PREFIX),
+        (
+            left[:2] in ("SN", "NR") or right[:2] == "SN" or (left[:2] == "MM" and right[:3] == "NNB"),
+            BoundaryKind.NUMERAL,
+        ),
+        (right.startswith("VX") or left[0] == "E", BoundaryKind.AUXILIARY),
+        ((left[0] == "M" and right[0] in "NVX") or (left[0] == "N" and right[0] == "V"), BoundaryKind.MODIFIER),
+        (left[:3] in _NOUNS and right[:3] in _NOUNS and single, BoundaryKind.BOUND),
+        (left[0] in "NX" and right[0] in "NX", BoundaryKind.COMPOUND),
     )
-    return next((kind for holds, kind in rules if holds), Kind.OTHER)
+    return next((kind for holds, kind in rules if holds), BoundaryKind.OTHER)
 
 
 _NOUNS = ("NNG", "NNP")
@@ -195,7 +200,7 @@ class CutColumns:
 
     def __iter__(self) -> Iterator[tuple[Cut, ...]]:
         """The cuts of each word."""
-        cuts = map(Cut, self.offset.tolist(), map(Kind, self.kind.tolist()))
+        cuts = map(Cut, self.offset.tolist(), map(BoundaryKind, self.kind.tolist()))
         return (tuple(islice(cuts, n)) for n in self.n.tolist())
 
 
@@ -271,7 +276,7 @@ def codas_of(word: str, morphemes: Sequence[Morpheme], policy: Policy) -> tuple[
     --------
     >>> went = [Morpheme(0, 1, "VV", "가"), Morpheme(0, 1, "EP", "었"), Morpheme(1, 2, "EF", "다")]
     >>> codas_of("갔다", went, Policy.parse("morphemes"))
-    (Cut(offset=0, kind=<Kind.EOMI: 2>, confidence=1.0),)
+    (Cut(offset=0, kind=<BoundaryKind.EOMI: 2>, confidence=1.0),)
     """
     cuts = []
     for left, right in pairwise(morphemes):

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Kind(IntEnum):
+class BoundaryKind(IntEnum):
     """The kind of a boundary, by the morphemes on its two sides; boundary policies use the names in lower case.
 
     Examples
     --------
-    >>> Kind.JOSA.label, Kind["COPULA"].value
+    >>> BoundaryKind.JOSA.label, BoundaryKind["COPULA"].value
     ('josa', 3)
     """
 
     JOSA = 0  # 학교|에서: noun and particle (조사)
     JOSA_CHAIN = 1  # 에서|는: particle and particle
     EOMI = 2  # 먹|었: stem and ending (어미)
-    COPULA = 3  # 학생|이: noun and copula (지정사)
+    COPULA = 3  # 학생|이, 이|다: noun and copula (지정사), copula and ending
     EOMI_CHAIN = 4  # 었|다: ending and ending
     DERIVATION = 5  # 공부|하, 학생|들: before a derivational suffix (접미사)
     PREFIX = 6  # 맨|손: behind a prefix (접두사)
@@ -58,7 +58,7 @@ class Cut(NamedTuple):
     """One boundary inside a word."""
 
     offset: int
-    kind: Kind = Kind.OTHER
+    kind: BoundaryKind = BoundaryKind.OTHER
     confidence: float = 1.0
 
 
@@ -149,7 +149,7 @@ class SegmentedCounts:
         """The cuts of word `i`, ascending."""
         span = slice(int(self.start[i]), int(self.start[i + 1]))
         return [
-            Cut(offset, Kind(kind), confidence)
+            Cut(offset, BoundaryKind(kind), confidence)
             for offset, kind, confidence in zip(
                 self.offset[span].tolist(), self.kind[span].tolist(), self.confidence[span].tolist(), strict=True
             )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from koktok.segment.segmented import Cut, Kind
+from koktok.segment.segmented import BoundaryKind, Cut
 
 LONGEST = 6
 """Syllables of an ending; longer common ends are whole words in compounds, and add nothing."""
@@ -48,7 +48,7 @@ class SuffixBackoff:
     --------
     >>> known = SuffixBackoff([("집에서", [Cut(1)]), ("산에서", [Cut(1)]), ("나라", [])])
     >>> known.cuts("바다에서"), known.cuts("abc")
-    ((Cut(offset=2, kind=<Kind.OTHER: ...>, confidence=1.0),), ())
+    ((Cut(offset=2, kind=<BoundaryKind.OTHER: ...>, confidence=1.0),), ())
     """
 
     def __init__(self, words: Iterable[tuple[str, Sequence[Cut]]]) -> None:
@@ -66,7 +66,7 @@ class SuffixBackoff:
         for (ending, pattern), n in seen.items():
             if n > most.get(ending, (0, 0))[0]:  # the first of equals: the one of the more frequent word
                 most[ending] = (n, pattern)
-        self._patterns = [tuple(Cut(place, Kind(kind)) for place, kind in pattern) for pattern in patterns]
+        self._patterns = [tuple(Cut(place, BoundaryKind(kind)) for place, kind in pattern) for pattern in patterns]
         self._pattern_of = {ending: pattern for ending, (_, pattern) in most.items()}
 
     def cuts(self, word: str) -> tuple[Cut, ...]:

@@ -1,4 +1,4 @@
-"""Text to ids and back: `TrainedTokenizer`, and the run-time models behind it."""
+"""Text to ids and back: `Tokenizer`, the protocol of all, and `TrainedTokenizer`, what koktok trains."""
 
 from koktok.model.encoding import Encoding
 from koktok.tokenizer.trained import TrainedTokenizer

@@ -13,12 +13,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from koktok.errors import InputError, UsageError
-from koktok.formats.vocabularies import folder_of
 from koktok.model.encoding import BatchEncoding, Encoding
 from koktok.model.special import special_tokens
 
@@ -58,7 +56,8 @@ class Tokenizer(ABC):
 
     Examples
     --------
-    >>> tokenizer = Tokenizer.load("bytes")
+    >>> import koktok
+    >>> tokenizer = koktok.load("bytes")
     >>> tokenizer.encode("가A").ids, tokenizer.decode([234, 176, 128, 65])
     ([234, 176, 128, 65], '가A')
     >>> tokens = tokenizer.encode_ids(["가", "A"])
@@ -80,22 +79,6 @@ class Tokenizer(ABC):
     special_ids: frozenset[int]  # ids of special tokens, without the unknown one
     libraries: dict[str, str]  # the packages that run it, with their versions
     notes: tuple[str, ...]  # shown with its figures: its normalization of the input, its losses
-
-    @classmethod
-    def load(cls, reference: str | Path) -> Self:
-        """Open a tokenizer of any kind, as `koktok.load` does."""
-        opened: Self = import_module("koktok.adapters.open").load(reference)  # a later stage, imported by name
-        return opened
-
-    @classmethod
-    def from_pretrained(cls, reference: str | Path) -> Self:
-        """Open a tokenizer, as users of transformers type it; nothing is downloaded."""
-        return cls.load(reference)
-
-    @classmethod
-    def from_file(cls, reference: str | Path) -> Self:
-        """Open a tokenizer, as users of tokenizers type it; the tokenizer.json in a koktok folder opens the folder."""
-        return cls.load(folder_of(Path(reference)))
 
     @property
     @abstractmethod

@@ -8,10 +8,10 @@ at the places where level k - 1 was frequent. Pairs are compared in full, so not
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -55,8 +55,8 @@ class CandidatePolicy:
         """Characters of a piece without a syllable, at most."""
         return min(int(self.max_length * PLAIN), 255)
 
-    def allows(self, piece: str, n: float, runs: float, documents: float) -> bool:
-        """True where a piece that crosses a space may be one."""
+    def allows(self, piece: str, n: float, runs: float, documents: float, of_words: Mapping[str, float]) -> bool:
+        """True where a piece that crosses a space may be one; `of_words` are the occurrences of shorter ones that begin with a word."""
         rule = self.superwords
         return (
             rule is not None
@@ -64,6 +64,7 @@ class CandidatePolicy:
             and runs >= rule.min_runs
             and documents >= rule.min_documents
             and rule.looks_right(piece)
+            and (piece[0] == " " or n >= rule.lexical * of_words.get(piece[piece.index(" ") :], np.inf))
         )
 
 
@@ -88,6 +89,24 @@ class Candidates:
         return tokens
 
 
+class _Text(NamedTuple):
+    """All words in one text: arrays by character, by node (a gap between two characters) and by word."""
+
+    char: NDArray[np.int64]
+    at_node: NDArray[np.int64]
+    word_end: NDArray[np.int64]
+    hangul: NDArray[np.int64]
+    usable: NDArray[np.bool_]
+    word: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    represents: NDArray[np.float64]
+    documents: NDArray[np.float64]
+    sums: NDArray[np.int64]
+    allowed: NDArray[np.bool_]
+    gaps: NDArray[np.int64]
+    continues: NDArray[np.bool_]
+
+
 def mine(
     counts: SegmentedCounts,
     policy: CandidatePolicy,
@@ -108,7 +127,7 @@ def mine(
     word = np.repeat(np.arange(len(counts)), sizes)
     weight, represents = counts.n.astype(np.float64), counts.represents
     # Where documents were not counted, every word is in enough of them.
-    held = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
+    in_documents = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
     inner = policy.superwords is not None and policy.superwords.inner
     alphabet, char = _numbered(codes, [ord(c) for c in required])
     occurrences = np.bincount(char, weights=weight[word], minlength=len(alphabet)).astype(np.float64)
@@ -117,7 +136,7 @@ def mine(
     node = np.concatenate([[0], np.cumsum(sizes + 1)])
     at_node = np.arange(len(codes)) + word  # node before each character
     cut, allowed = _cuts(counts, node, codes, at_node)
-    sums = np.cumsum(cut)
+    sums = np.cumsum(cut, dtype=np.int64)
     gaps = spaces(codes, np.concatenate([[True], word[1:] != word[:-1]]) if len(word) else word == 0)
     hangul = np.concatenate([[0], np.cumsum(syllable_mask(codes))])  # before each character
     word_end = np.repeat(node[1:] - 1, sizes)
@@ -129,27 +148,32 @@ def mine(
     numbers = [occurrences.tolist()]
     usable = needed[char]
     place = np.flatnonzero(usable)
-    here = (char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed, gaps, continues)
+    words = _Text(
+        char, at_node, word_end, hangul, usable, word, weight, represents, in_documents, sums, allowed, gaps, continues
+    )
 
     def level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> Any:
-        found = _level(k, k > policy.max_length, place, number, len(alphabet), *here, inner, policy.aligned)
+        found = _level(k, k > policy.max_length, place, number, len(alphabet), words, inner, policy.aligned)
         return *found, *_frequent(*found[:2], found[3] >= policy.min_count)
 
+    of_words: dict[str, float] = {}
     # Compiled code is on its way through the next level while the strings of this one are made and looked at.
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(level, 2, place, char[place])
         for k in range(2, policy.max_plain + 1):
-            place, number, example, _, n, runs, books, cut_off, *left = coming.result()
+            place, number, example, _, n, n_words, n_documents, cut_off, *left = coming.result()
             if not len(place):
                 break
             if k < policy.max_plain:
                 coming = pool.submit(level, k + 1, *left)
             found: dict[str, int] = {}
-            enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words) & ~cut_off)
+            enough = np.flatnonzero((n >= policy.min_count) & (n_words >= policy.min_words) & ~cut_off)
             for i, p in zip(enough.tolist(), example[enough].tolist(), strict=True):
                 piece = text[p : p + k]
-                if crosses_space(piece) and not policy.allows(piece, n[i], runs[i], books[i]):
+                if crosses_space(piece) and not policy.allows(piece, n[i], n_words[i], n_documents[i], of_words):
                     continue
+                if piece[0] == " ":
+                    of_words[piece] = n[i]
                 if policy.crosses is None or not policy.crosses(piece):
                     found[piece] = i
             ids = np.full(len(example), -1, dtype=np.int32)
@@ -179,16 +203,14 @@ def mine(
 
 
 @njit(nogil=True, cache=True)
-def _level(  # type: ignore[no-untyped-def]
-    k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed,
-    gaps, continues, inner, aligned,
-):  # fmt: skip
+def _level(k, plain, place, number, n_letters, words, inner, aligned):  # type: ignore[no-untyped-def]
     """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
 
     Returns places and the number at each; by number the place where it was seen first, occurrences, and of those that
     follow the policy the occurrences, words and documents; and whether it is cut off: the same letter continues it at
     every place. Equal strings have equal numbers, in the order of first sight.
     """
+    char, at_node, word_end, hangul, usable, word, weight, represents, documents, sums, allowed, gaps, continues = words
     # Open addressing; holds numbers and grows with them, for places are many more than distinct strings.
     table = np.full(1 << 16, -1, np.int32)
     keys = np.empty(len(place), np.int64)
@@ -225,7 +247,7 @@ def _level(  # type: ignore[no-untyped-def]
         if fine:
             sum_of[same, 1] += weight[w]
             sum_of[same, 2] += represents[w]
-            sum_of[same, 3] += held[w]
+            sum_of[same, 3] += documents[w]
     by, off = sum_of[:distinct], cut_off[:distinct, 0] | cut_off[:distinct, 1]
     return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3], off
 

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from koktok.count import Counts
-from koktok.model.vocab import BYTE_PIECES, KINDS, named
+from koktok.model.vocab import BYTE_PIECES
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.alphabet import check_size
+from koktok.training.baselines import train_simple
+from koktok.training.bpe import train_bpe
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.job import Job, Learnt
+from koktok.training.job import COUNTED, Job, Learnt
 from koktok.training.log import account
+from koktok.training.spm import train_spm
+from koktok.training.unigram import train_unigram
+from koktok.training.unigram_em import train_unigram_em
+from koktok.training.wordpiece import train_wordpiece
 
-OTHERS = {"spm": "koktok.training.spm:train_spm", "unigram-em": "koktok.training.unigram_em:train_unigram_em"}
-"""Trainers other than that of the kind itself."""
+TRAINERS: Mapping[str, Callable[[Job], Learnt]] = {
+    "unigram": train_unigram,
+    "bpe": train_bpe,
+    "bpe-bytes": train_bpe,
+    "wordpiece": train_wordpiece,
+    "wordpiece-bytes": train_wordpiece,
+    **dict.fromkeys(COUNTED, train_simple),
+}
+"""The trainer of each kind of vocabulary."""
+
+OTHERS: Mapping[str, Callable[[Job], Learnt]] = {"spm": train_spm, "unigram-em": train_unigram_em}
+"""Other trainers of a unigram or BPE vocabulary."""
 
 
 def train(job: Job) -> Learnt:
     """Train the model that the recipe names."""
     name = "spm" if job.options.backend == "spm" else job.options.model
-    learnt: Learnt = named(OTHERS.get(name) or KINDS[name].trainer)(job)
+    learnt = {**TRAINERS, **OTHERS}[name](job)
     check_size(job.vocab_size, 0, learnt.vocab.size, f"pieces for a {name} vocabulary")
     # The default trainer's account is its own: it decodes all words, in compiled code.
     own = {} if "boundaries" in learnt.log else account(job.counts, learnt.vocab)

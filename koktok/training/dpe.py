@@ -150,7 +150,7 @@ def learn(
         "analyser": analyser,
         "words": len(words),
         "words_digest": digest,
-        "dials": asdict(options),
+        "options": asdict(options),
         "torch": torch.__version__,
         "nats": spent,
     }

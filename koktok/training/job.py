@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koktok.hangul import MODERN_JAMO
-from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, ModelKind, Vocab
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, Vocab, VocabKind
 from koktok.progress import Done
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
@@ -30,6 +30,9 @@ BYTES_PER_CHARACTER = 3
 UNLISTED = ("word", "syllable", "jamo", "wordpiece-bytes")
 """Kinds whose units are their alphabet, or that have none."""
 
+COUNTED: tuple[VocabKind, ...] = ("word", "syllable", "jamo", "ngram", "morpheme")
+"""Kinds whose pieces are the most frequent units."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -37,7 +40,7 @@ class Job:
 
     counts: SegmentedCounts
     vocab_size: int
-    kind: ModelKind = "unigram"
+    kind: VocabKind = "unigram"
     specials: Collection[str] = ()
     alphabet: Collection[str] | None = None
     """Characters that are pieces; None: all of the text."""
@@ -70,11 +73,11 @@ class Job:
         (102, True, False)
         """
         options, specials = recipe.train, tuple(recipe.special_tokens)
-        kind: ModelKind = "unigram" if options.model == "unigram-em" else options.model
+        kind: VocabKind = "unigram" if options.model == "unigram-em" else options.model
         row = KINDS[kind]
         personal = PERSONAL_DEFAULT if options.personal_data == "drop" else ()
         blocklist = Blocklist(options.blocklist, personal, JUNK if options.junk == "drop" else ())
-        by_pattern = row.trainer != KINDS["word"].trainer and not row.bytewise and options.backend != "spm"
+        by_pattern = kind not in COUNTED and not row.bytewise and options.backend != "spm"
         n_bytes = 0 if row.marked else len(BYTE_PIECES)
         alphabet = None if kind in UNLISTED else _alphabet(counts, recipe, n_bytes, bytewise=row.bytewise)
         return cls(
@@ -148,7 +151,7 @@ def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise
     return tuple(sorted({*found, *rare})) if rare else found
 
 
-def _required(recipe: Recipe, kind: ModelKind, alphabet: Collection[str]) -> Collection[str]:
+def _required(recipe: Recipe, kind: VocabKind, alphabet: Collection[str]) -> Collection[str]:
     """Characters besides the alphabet of a kind that lists one."""
     if kind in ("syllable", "jamo"):
         return (*BASIC, *(MODERN_JAMO if recipe.jamo else ()))

@@ -19,7 +19,7 @@ from numba import njit
 
 from koktok.errors import UsageError
 from koktok.hangul import syllable_mask
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,9 +73,9 @@ class CostWeights:
 
     @classmethod
     def of(cls, lam: float, mu: float, nu: float | Mapping[str, float], rarity: float = 0.0) -> CostWeights:
-        """One weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others)."""
+        """One weight for all boundaries, times `TRUST`; or one by label of `BoundaryKind` (`rest` for the others)."""
         table = nu_by_kind(nu)
-        labels = [kind.label for kind in Kind]
+        labels = [kind.label for kind in BoundaryKind]
         unknown = sorted(table.keys() - {*labels, "rest"})
         if unknown:
             raise UsageError(

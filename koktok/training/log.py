@@ -16,7 +16,7 @@ import numpy as np
 from koktok.hangul import count_syllables
 from koktok.model.models import model_for
 from koktok.model.vocab import Vocab
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.training.superwords import crosses_space
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MEASURED = 20_000
 SHOWN = 4
 """Lengths of piece that the summary names."""
 
-KINDS = 6
+SHOWN = 6
 """Kinds of boundary that the summary names, the most frequent ones."""
 
 
@@ -51,8 +51,8 @@ def describe(
     """
     boundary = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
     n = np.repeat(counts.n.astype(np.float64), np.diff(counts.start))
-    there = np.bincount(counts.kind, weights=n, minlength=len(Kind))
-    lost = np.bincount(counts.kind, weights=n * ~cut[boundary], minlength=len(Kind))
+    there = np.bincount(counts.kind, weights=n, minlength=len(BoundaryKind))
+    lost = np.bincount(counts.kind, weights=n * ~cut[boundary], minlength=len(BoundaryKind))
     known = set(vocab.pieces)
     return {
         **_pieces(vocab),
@@ -79,7 +79,7 @@ def _gaps(counts: SegmentedCounts, cut: NDArray[np.bool_]) -> dict[str, dict[str
 def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
     """The same for any trainer, of the most frequent words, encoded as at run time."""
     model = model_for(vocab)
-    there, lost = [0] * len(Kind), [0] * len(Kind)
+    there, lost = [0] * len(BoundaryKind), [0] * len(BoundaryKind)
     tokens = total = 0
     words = nlargest(MEASURED, counts.items(), key=lambda item: (item[2], item[0]))
     for word, cuts, n in words:
@@ -107,7 +107,7 @@ def _pieces(vocab: Vocab) -> dict[str, dict[str, int]]:
 
 
 def _boundaries(there: Sequence[float], lost: Sequence[float]) -> dict[str, dict[str, int]]:
-    return {kind.label: {"n": int(there[kind]), "swallowed": int(lost[kind])} for kind in Kind if there[kind]}
+    return {kind.label: {"n": int(there[kind]), "swallowed": int(lost[kind])} for kind in BoundaryKind if there[kind]}
 
 
 def summary(log: dict[str, Any]) -> list[str]:
@@ -137,7 +137,7 @@ def summary(log: dict[str, Any]) -> list[str]:
     shown = [f"{length}: {n:,}" for length, n in list(lengths.items())[:SHOWN]]
     lines.append("pieces by length: " + ", ".join(shown + ([f"longer: {longest:,}"] if longest else [])))
     kept = {kind: 1 - row["swallowed"] / row["n"] for kind, row in log["boundaries"].items() if row["n"]}
-    often = sorted(kept, key=lambda kind: (-log["boundaries"][kind]["n"], kind))[:KINDS]
+    often = sorted(kept, key=lambda kind: (-log["boundaries"][kind]["n"], kind))[:SHOWN]
     if often:
         lines.append("boundaries kept: " + ", ".join(f"{kind} {kept[kind]:.0%}" for kind in often))
     if log.get("dead_pieces_replaced"):

@@ -1,14 +1,13 @@
-"""Pair counts that follow the merges, for BPE and WordPiece, and the queue of frequent pairs.
+"""Pair counts that follow the merges, for BPE and WordPiece, and the queues of pairs.
 
-Each pair of neighbouring symbols keeps its count and the places where it occurred, and a merge corrects the counts of its
+Each pair of neighbouring symbols keeps its count, its gain and the places where it occurred, and a merge corrects those of its
 neighbours only, so its cost grows with the number of places that it changes, not with the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -17,22 +16,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
-
 UNKNOWN, INSIDE = -1, -2
 """Symbols of a character that is none, and of a place inside a token."""
 
 # The compiled functions share three plain tuples of arrays (named ones would put this module's name into Numba's cache):
 # text    symbol (at the first place of each token; UNKNOWN or INSIDE), place to the right that may be joined
-#         (or -1), place to the left, count of the row
-# pairs   left and right symbol, count, newest place, number of places (stale ones too), hash table of pairs
+#         (or -1), place to the left, count of the row, and what a join over the gap before the place gains
+# pairs   left and right symbol, count, newest place, number of places (stale ones too), hash table of pairs, gain, and the
+#         last merge that changed it
 # places  where a pair occurred, and its place before that (or -1)
+# used    numbers of pairs, of places, of pairs that this merge changed, and of merges
 
 
 @njit(cache=True)
 def slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
     """The slot of a pair in the hash table of pairs, or the free slot for it."""
-    lefts, rights, _, _, _, table = pairs
+    lefts, rights, table = pairs[0], pairs[1], pairs[5]
     mask = len(table) - 1
     h = (((np.int64(left) << 32) | np.int64(right)) * np.int64(-7046029254386353131) >> 24) & mask
     while True:
@@ -43,10 +42,19 @@ def slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _note(text, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _change(pairs, changed, used, pair):  # type: ignore[no-untyped-def] # pragma: no cover
+    """List a pair among those that this merge changes."""
+    if pairs[7][pair] != used[3]:
+        pairs[7][pair] = used[3]
+        changed[used[2]] = pair
+        used[2] += 1
+
+
+@njit(cache=True)
+def _note(text, pairs, places, changed, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
     """Count the pair that starts at `place`."""
-    symbol, behind, _, weight = text
-    lefts, rights, count, newest, length, table = pairs
+    symbol, behind, _, weight, value = text
+    lefts, rights, count, newest, length, table, gain, stamp = pairs
     left, right = symbol[place], symbol[behind[place]]
     if left < 0 or right < 0:
         return
@@ -56,7 +64,10 @@ def _note(text, pairs, places, used, place):  # type: ignore[no-untyped-def] # p
         pair = used[0]
         used[0] += 1
         table[h], lefts[pair], rights[pair], count[pair], newest[pair], length[pair] = pair, left, right, 0, -1, 0
+        gain[pair], stamp[pair] = 0, -1
     count[pair] += weight[place]
+    gain[pair] += weight[place] * value[behind[place]]
+    _change(pairs, changed, used, pair)
     places[0][used[1]], places[1][used[1]] = place, newest[pair]
     newest[pair] = used[1]
     length[pair] += 1
@@ -64,23 +75,28 @@ def _note(text, pairs, places, used, place):  # type: ignore[no-untyped-def] # p
 
 
 @njit(cache=True)
-def _note_all(text, pairs, places, used):  # type: ignore[no-untyped-def] # pragma: no cover
+def _note_all(text, pairs, places, changed, used):  # type: ignore[no-untyped-def] # pragma: no cover
     for place in np.nonzero(text[1] >= 0)[0]:
-        _note(text, pairs, places, used, place)
+        _note(text, pairs, places, changed, used, place)
 
 
 @njit(cache=True)
-def _forget(text, pairs, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _forget(text, pairs, changed, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
     left, right = text[0][place], text[0][text[1][place]]
     if left >= 0 and right >= 0:
-        pairs[2][pairs[5][slot(pairs, left, right)]] -= text[3][place]
+        pair = pairs[5][slot(pairs, left, right)]
+        pairs[2][pair] -= text[3][place]
+        pairs[6][pair] -= text[3][place] * text[4][text[1][place]]
+        _change(pairs, changed, used, pair)
 
 
 @njit(cache=True)
-def _merge(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-def] # pragma: no cover
+def merge(text, pairs, places, changed, used, pair, joined):  # type: ignore[no-untyped-def] # pragma: no cover
     """Merge `pair` wherever it occurs, from left to right (ㅋㅋㅋ becomes ㅋㅋ ㅋ); how often, weighted."""
-    symbol, behind, before, weight = text
-    lefts, rights, count, newest, length, _ = pairs
+    symbol, behind, before, weight = text[0], text[1], text[2], text[3]
+    lefts, rights, newest, length = pairs[0], pairs[1], pairs[3], pairs[4]
+    used[2] = 0
+    used[3] += 1
     found = np.empty(length[pair], np.int32)
     k = newest[pair]
     for n in range(len(found)):
@@ -93,35 +109,30 @@ def _merge(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-
             continue  # stale, or the middle of ㅋㅋㅋ
         first, third = before[place], behind[second]
         if first >= 0:
-            _forget(text, pairs, first)
+            _forget(text, pairs, changed, used, first)
         if third >= 0:
-            _forget(text, pairs, second)
+            _forget(text, pairs, changed, used, second)
             before[third] = place
         symbol[place], symbol[second] = joined, -2
         behind[place] = third
         times += weight[place]
         if first >= 0:
-            _note(text, pairs, places, used, first)
+            _note(text, pairs, places, changed, used, first)
         if third >= 0:
-            _note(text, pairs, places, used, place)
-    count[pair] = 0
+            _note(text, pairs, places, changed, used, place)
+    pairs[2][pair] = pairs[6][pair] = 0
     return times
 
 
 @njit(cache=True)
-def _standing(text, pairs, places, pair):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The places where a pair occurs now; ㅋㅋㅋ holds ㅋㅋ twice."""
-    symbol, behind, _, _ = text
-    lefts, rights, _, newest, length, _ = pairs
-    found = np.empty(length[pair], np.int32)
-    n, k = 0, newest[pair]
-    while k >= 0:
-        place, k = places[0][k], places[1][k]
+def _gains(text, pairs):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Sum the gain of every pair anew."""
+    symbol, behind, _, weight, value = text
+    for place in range(len(symbol)):
         second = behind[place]
-        if symbol[place] == lefts[pair] and second >= 0 and symbol[second] == rights[pair]:
-            found[n] = place
-            n += 1
-    return found[:n]
+        if symbol[place] >= 0 and second >= 0 and symbol[second] >= 0:
+            pair = pairs[5][slot(pairs, symbol[place], symbol[second])]
+            pairs[6][pair] += weight[place] * value[second]
 
 
 @njit(cache=True)
@@ -141,7 +152,15 @@ class PairCounter:
     (4, 2, 2)
     """
 
-    def __init__(self, rows: Sequence[str], n: Sequence[int], alphabet: Sequence[str], *, heads: bool = False) -> None:
+    def __init__(
+        self,
+        rows: Sequence[str],
+        n: Sequence[int] | NDArray[np.uint64],
+        alphabet: Sequence[str],
+        *,
+        heads: bool = False,
+        value: NDArray[np.int32] | None = None,
+    ) -> None:
         codes = np.frombuffer("".join(rows).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         letters = np.array([ord(char) for char in alphabet], dtype=np.uint32)
         size = len(codes)
@@ -160,19 +179,19 @@ class PairCounter:
             symbol[first] = np.where(symbol[first] >= 0, symbol[first] + len(letters), -1)
         weight = np.repeat(np.asarray(n, dtype=np.int64), lengths)
         self.symbol, self.weight, self.rows = symbol, weight, len(rows)
-        self.text = (symbol, after, before, weight)
+        self.text = (symbol, after, before, weight, np.ones(size, np.int32) if value is None else value)
         # Every merge takes one token away and makes at most two new pairs, so three places a character are enough.
-        self._places = (np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
-        self._used = np.zeros(2, dtype=np.int64)
-        self.left = self.right = self._newest = self._length = np.empty(0, dtype=np.int32)
-        self._n = np.empty(0, dtype=np.int64)
+        self.places = (np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
+        self.used = np.zeros(4, dtype=np.int64)
+        self.left = self.right = self._newest = self.length = self.changed = np.empty(0, dtype=np.int32)
+        self._n = self._gain = self._stamp = np.empty(0, dtype=np.int64)
         self._grow(size + 1)
-        _note_all(self.text, self.pairs, self._places, self._used)
+        _note_all(self.text, self.pairs, self.places, self.changed, self.used)
 
     @property
     def n_pairs(self) -> int:
         """Distinct pairs so far; they are numbered in the order of their first sight."""
-        return int(self._used[0])
+        return int(self.used[0])
 
     @property
     def count(self) -> NDArray[np.int64]:
@@ -184,10 +203,11 @@ class PairCounter:
         """Running tokens."""
         return int(self.weight[self.symbol != -2].sum())
 
-    def standing(self, pair: int) -> NDArray[np.int32]:
-        """The places (of the rows, concatenated) where a pair occurs now."""
-        found: NDArray[np.int32] = _standing(self.text, self.pairs, self._places, pair)
-        return found
+    def price(self, value: NDArray[np.int32]) -> None:
+        """Let a join gain other values from now on."""
+        self.text = (*self.text[:4], value)
+        self._gain[: self.n_pairs] = 0
+        _gains(self.text, self.pairs)
 
     def find(self, left: int, right: int) -> int:
         """The number of a pair, or -1."""
@@ -195,67 +215,147 @@ class PairCounter:
 
     def merge(self, pair: int, symbol: int) -> int:
         """Merge every `pair` to `symbol`, and return how often, weighted by the counts of words."""
-        most = self.n_pairs + 2 * int(self._length[pair])
+        self.make_room(pair)
+        return int(merge(self.text, self.pairs, self.places, self.changed, self.used, pair, symbol))
+
+    def make_room(self, pair: int) -> None:
+        """Make room for the pairs that a merge may bring."""
+        most = self.n_pairs + 2 * int(self.length[pair])
         if most > len(self.left):
             self._grow(2 * most)
-        return int(_merge(self.text, self.pairs, self._places, self._used, pair, symbol))
 
     def _grow(self, capacity: int) -> None:
         more = capacity - len(self.left)
-        columns = (self.left, self.right, self._newest, self._length)
-        self.left, self.right, self._newest, self._length = (np.append(c, np.empty(more, np.int32)) for c in columns)
-        self._n = np.append(self._n, np.empty(more, np.int64))
+        columns = (self.left, self.right, self._newest, self.length, self.changed)
+        self.left, self.right, self._newest, self.length, self.changed = (
+            np.append(column, np.empty(more, np.int32)) for column in columns
+        )
+        self._n, self._gain, self._stamp = (
+            np.append(column, np.empty(more, np.int64)) for column in (self._n, self._gain, self._stamp)
+        )
         table = np.full(1 << (2 * capacity).bit_length(), -1, dtype=np.int32)
-        self.pairs = (self.left, self.right, self._n, self._newest, self._length, table)
+        self.pairs = (self.left, self.right, self._n, self._newest, self.length, table, self._gain, self._stamp)
         _rehash(self.pairs, self.n_pairs)
 
 
-class Queue:
-    """Pairs by falling counts, ties by their key.
+# ── the pair with the highest gain ────────────────────────────────────────────────────────────────────────────────────
+#
+# A gain may rise, when a place where the join would lose goes away, so every pair that a merge changes enters the heap anew, and an
+# entry counts only if its gain is the pair's gain now.
+# heap    gain, number of the two symbols as one, and pair of each entry; number of entries
 
-    The heap holds only pairs with counts of at least a threshold, which falls when they have run out: most pairs are never
-    candidates. Counts of known pairs only fall (all pairs of a symbol are born with it), so an entry is corrected when it
-    comes up.
+
+@njit(cache=True)
+def _push(heap, gain, key, pair):  # type: ignore[no-untyped-def] # pragma: no cover
+    gains, keys, numbers, size = heap
+    i = size[0]
+    size[0] += 1
+    while i > 0:
+        above = (i - 1) >> 1
+        if gains[above] > gain or (gains[above] == gain and keys[above] <= key):
+            break
+        gains[i], keys[i], numbers[i] = gains[above], keys[above], numbers[above]
+        i = above
+    gains[i], keys[i], numbers[i] = gain, key, pair
+
+
+@njit(cache=True)
+def _pop(heap):  # type: ignore[no-untyped-def] # pragma: no cover
+    gains, keys, numbers, size = heap
+    first = gains[0], numbers[0]
+    size[0] -= 1
+    gain, key, pair, i = gains[size[0]], keys[size[0]], numbers[size[0]], 0
+    while True:
+        below = 2 * i + 1
+        if below >= size[0]:
+            break
+        if below + 1 < size[0] and (
+            gains[below + 1] > gains[below] or (gains[below + 1] == gains[below] and keys[below + 1] < keys[below])
+        ):
+            below += 1
+        if gains[below] < gain or (gains[below] == gain and keys[below] >= key):
+            break
+        gains[i], keys[i], numbers[i] = gains[below], keys[below], numbers[below]
+        i = below
+    gains[i], keys[i], numbers[i] = gain, key, pair
+    return first
+
+
+@njit(cache=True)
+def _enter(pairs, which, heap, refused, lengths, longest, lowest):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Enter the pairs that gain something and occur often enough."""
+    lefts, rights, count, gain = pairs[0], pairs[1], pairs[2], pairs[6]
+    for pair in which:
+        if gain[pair] > 0 and count[pair] >= lowest and not refused[pair]:
+            left, right = lefts[pair], rights[pair]
+            if lengths[left] + lengths[right] <= longest:
+                _push(heap, gain[pair], (np.int64(left) << 32) | np.int64(right), pair)
+
+
+@njit(cache=True)
+def _best(pairs, heap, refused):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The pair with the highest gain, or -1."""
+    while heap[3][0] > 0:
+        gain, pair = _pop(heap)
+        if gain == pairs[6][pair] and not refused[pair]:
+            return pair
+    return -1
+
+
+@njit(cache=True)
+def _merge_and_enter(  # type: ignore[no-untyped-def] # pragma: no cover
+    text, pairs, places, changed, used, pair, joined, heap, refused, lengths, longest, lowest
+):
+    merge(text, pairs, places, changed, used, pair, joined)
+    _enter(pairs, changed[: used[2]], heap, refused, lengths, longest, lowest)
+    return _best(pairs, heap, refused)
+
+
+class GainQueue:
+    """Pairs by falling gain, of equal ones the one of the oldest symbols, as in Hugging Face's trainer.
+
+    Examples
+    --------
+    >>> counter = PairCounter(["ㅋㅋ", "가ㅋ"], [2, 5], ["ㅋ", "가"])
+    >>> queue = GainQueue(counter, lengths=np.ones(3, np.int32), longest=8, lowest=2)
+    >>> int(counter.left[queue.best]), queue.merge(queue.best, 2), queue.merge(queue.best, 2)
+    (1, 0, None)
     """
 
-    def __init__(
-        self, counter: PairCounter, key: Callable[[int], Any], fits: Callable[[int], bool], lowest: int
-    ) -> None:
-        self._counter, self._key, self._fits, self._lowest = counter, key, fits, lowest
-        self._heap: list[tuple[int, Any, int]] = []
-        self._threshold = 1 << 62
+    def __init__(self, counter: PairCounter, *, lengths: NDArray[np.int32], longest: int, lowest: int) -> None:
+        self._counter, self._limits = counter, (lengths, longest, lowest)
+        self._refused = np.zeros(len(counter.left), np.bool_)
+        self._heap = (*(np.empty(0, kind) for kind in (np.int64, np.int64, np.int32)), np.zeros(1, np.int64))
+        self._make_room(counter.n_pairs)
+        every = np.arange(counter.n_pairs, dtype=np.int32)
+        _enter(counter.pairs, every, self._heap, self._refused, *self._limits)
+        self.best = self._next()
 
-    def push(self, pairs: Iterable[int]) -> None:
-        """Add pairs; those under the threshold are added when it falls."""
-        count = self._counter.count
-        for pair in pairs:
-            n = int(count[pair])
-            if n >= self._threshold and self._fits(pair):
-                heappush(self._heap, (-n, self._key(pair), pair))
+    def _next(self) -> int | None:
+        pair = int(_best(self._counter.pairs, self._heap, self._refused))
+        return None if pair < 0 else pair
 
-    def pop(self) -> int | None:
-        """The best pair, or None when no count reaches the lowest."""
-        count, heap = self._counter.count, self._heap
-        while True:
-            while heap:
-                negative, key, pair = heap[0]
-                n = int(count[pair])
-                if n == -negative:
-                    heappop(heap)
-                    return pair
-                if n >= self._threshold:
-                    heapreplace(heap, (-n, key, pair))
-                else:
-                    heappop(heap)
-            if self._threshold <= self._lowest:
-                return None
-            self._lower()
+    def refuse(self) -> int | None:
+        """Leave the best pair out for ever; the next one."""
+        self._refused[self.best] = True
+        self.best = self._next()
+        return self.best
 
-    def _lower(self) -> None:
-        count = self._counter.count
-        open_ = count[(count >= self._lowest) & (count < self._threshold)]
-        ceiling = self._threshold
-        self._threshold = self._lowest
-        if len(open_) > _BATCH:
-            self._threshold = int(np.partition(open_, len(open_) - _BATCH)[len(open_) - _BATCH])
-        self.push(np.nonzero((count >= self._threshold) & (count < ceiling))[0].tolist())
+    def merge(self, pair: int, symbol: int) -> int | None:
+        """Merge a pair; the next best one."""
+        counter = self._counter
+        counter.make_room(pair)
+        self._make_room(4 * int(counter.length[pair]))
+        if len(self._refused) < len(counter.left):
+            self._refused = np.append(self._refused, np.zeros(len(counter.left) - len(self._refused), np.bool_))
+        arrays = counter.text, counter.pairs, counter.places, counter.changed, counter.used
+        best = int(_merge_and_enter(*arrays, pair, symbol, self._heap, self._refused, *self._limits))
+        self.best = None if best < 0 else best
+        return self.best
+
+    def _make_room(self, more: int) -> None:
+        gains, keys, pairs, size = self._heap
+        if (most := int(size[0]) + more) > len(gains):
+            room = 2 * most - len(gains)
+            columns = (np.append(column, np.empty(room, column.dtype)) for column in (gains, keys, pairs))
+            self._heap = (*columns, size)

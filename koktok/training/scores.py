@@ -126,18 +126,19 @@ def _copy(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _epoch(  # type: ignore[no-untyped-def]
-    backwards, node, arc, length, piece, inside, outside, cuts, weight, toll, score, start, square, rate, prior, lift
-):
-    """One pass of Adagrad over the words: sums over the paths of each, freely and by cost, and a step along their difference.
+    backwards, node, arc, length, piece, inside, outside, cuts, weight, discount, score, start, square, rate, prior,
+    scaling,
+):  # fmt: skip
+    """One pass of Adagrad over the words: sums over the paths of each, free and cost-augmented, and a step along their difference.
 
-    An arc u → v weighs `free[piece]` in the one, and `costly[piece] * inside[v - 1] * outside[u] * cuts[v]` in the other.
+    An arc u → v weighs `free[piece]` in the one, and `augmented[piece] * inside[v - 1] * outside[u] * cuts[v]` in the other.
     All weights are products, so that a pass takes one exponential per changed score;
-    `lift` is a constant per character, which is in every path of a word equally often, and keeps the products near 1.
+    `scaling` is a constant per character, which is in every path of a word equally often, and keeps the products near 1.
     """
     size = LONGEST + 1
     ahead, behind, ahead2, behind2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    free = np.exp(score + lift)
-    costly = free * toll
+    free = np.exp(score + scaling)
+    augmented = free * discount
     changed = np.empty(size * 256, np.int64)
     words = len(node) - 1
     for i in range(words):
@@ -152,7 +153,7 @@ def _epoch(  # type: ignore[no-untyped-def]
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
                 total += ahead[u] * free[p]
-                total2 += ahead2[u] * costly[p] * outside[base + u]
+                total2 += ahead2[u] * augmented[p] * outside[base + u]
             ahead[v], ahead2[v] = total, total2 * inside[base + v - 1] * cuts[base + v]
         all_paths, good_paths = ahead[n - 1], ahead2[n - 1]
         if not (1e-250 < all_paths < 1e250 and 1e-250 < good_paths < 1e250):
@@ -165,14 +166,14 @@ def _epoch(  # type: ignore[no-untyped-def]
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
                 behind[u] += here * free[p]
-                behind2[u] += here2 * costly[p] * outside[base + u]
+                behind2[u] += here2 * augmented[p] * outside[base + u]
         n_changed = 0
         for v in range(1, n):
             here = behind[v] / all_paths
             here2 = behind2[v] * inside[base + v - 1] * cuts[base + v] / good_paths
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
-                g = weight[w] * (ahead2[u] * costly[p] * outside[base + u] * here2 - ahead[u] * free[p] * here)
+                g = weight[w] * (ahead2[u] * augmented[p] * outside[base + u] * here2 - ahead[u] * free[p] * here)
                 if abs(g) < 1e-6:
                     continue
                 g -= prior * (score[p] - start[p])
@@ -182,5 +183,5 @@ def _epoch(  # type: ignore[no-untyped-def]
                 n_changed += 1
         for c in range(n_changed):
             p = changed[c]
-            free[p] = np.exp(score[p] + lift[p])
-            costly[p] = free[p] * toll[p]
+            free[p] = np.exp(score[p] + scaling[p])
+            augmented[p] = free[p] * discount[p]

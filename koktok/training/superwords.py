@@ -34,6 +34,8 @@ class SuperwordPolicy:
     min_runs: int = 6
     min_documents: int = 8
     inner: bool = False
+    lexical: float = 0.75
+    """A piece that begins inside a word is one where its words have this beginning in so many of their places: 에 대한, and not 을 만났."""
     pattern: str = _PLAIN.pattern
 
     def looks_right(self, piece: str) -> bool:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.recipe import Group
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.training.lattice import TRUST, between_syllables
-from koktok.training.unigram_point import CHAINS, GROUPS
+from koktok.training.unigram_point import GROUPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,7 +109,7 @@ class Targets:
         """The factor of each kind of boundary."""
         mean = math.prod(times.values()) ** (1 / len(times)) if times else 1.0
         of_kind = {kind: times[name] for name, kinds in GROUPS.items() if name in times for kind in kinds}
-        return {label: of_kind.get(label, mean) for label in (*(kind.label for kind in Kind), "rest")}
+        return {label: of_kind.get(label, mean) for label in (*(kind.label for kind in BoundaryKind), "rest")}
 
     def missed(self, values: Mapping[str, float], times: Mapping[str, float] | None = None) -> float:
         """By how much the target that is missed most is missed; more than enough is none of a lower bound that was not raised."""
@@ -144,11 +144,12 @@ class Boundaries:
         n = counts.n.astype(np.float64)
         self._place = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
         self._n = np.repeat(n, np.diff(counts.start))
-        trust = np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])
-        self._trust = self._n * np.where([kind.label == "punctuation" for kind in Kind], 0.0, trust)[counts.kind]
+        trust = np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in BoundaryKind])
+        self._trust = (
+            self._n * np.where([kind.label == "punctuation" for kind in BoundaryKind], 0.0, trust)[counts.kind]
+        )
         self._group: dict[Group, NDArray[np.float64]] = {
-            name: self._trust
-            * np.asarray([kind.label in kinds and kind.label not in CHAINS for kind in Kind])[counts.kind]
+            name: self._trust * np.asarray([kind.label in kinds for kind in BoundaryKind])[counts.kind]
             for name, kinds in GROUPS.items()
             if name != "all"
         }

@@ -30,7 +30,7 @@ def _before(spelling, a, b):  # type: ignore[no-untyped-def] # pragma: no cover
 @njit(cache=True)
 def _best(pairs, active, symbols, length, spelling, lowest, longest):  # type: ignore[no-untyped-def] # pragma: no cover
     """The pair with the highest score, of equal ones the smaller strings; and how many pairs stay in the running."""
-    lefts, rights, count, _, _, _ = pairs
+    lefts, rights, count = pairs[0], pairs[1], pairs[2]
     best, best_score, kept = -1, 0.0, 0
     for pair in active:
         left, right = lefts[pair], rights[pair]

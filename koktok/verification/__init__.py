@@ -40,6 +40,7 @@ from koktok.verification.formats import Unopened, ggufs, open_formats
 from koktok.verification.loss import RoundTrip
 from koktok.verification.others import is_of_others, verify_others
 from koktok.verification.probes import tricky_lines
+from koktok.verification.roles import roles
 
 __all__ = ["SAMPLE", "CheckResult", "Loss", "Verification", "verify"]
 
@@ -64,7 +65,7 @@ def verify(
     ----------
     folder : str or Path
         A saved tokenizer; an extension or pruned vocabulary of `koktok extend`, whose bases are then the `exports`; or any
-        folder with a tokenizer.json, whose ids are compared with those of transformers' `AutoTokenizer`.
+        other folder of a tokenizer, whose ids and special tokens are compared with those of transformers' `AutoTokenizer`.
     lines : iterable of str, or Path
         The user's text, or the file that holds it; difficult lines are always checked, too. Each distinct line is checked
         once.
@@ -85,8 +86,7 @@ def verify(
     Raises
     ------
     UsageError
-        When the folder holds an imported tokenizer without a tokenizer.json, there is no export at a path, or `strings` or
-        `exports` do not apply to this kind of folder.
+        When there is no export at a path, or `strings` or `exports` do not apply to this kind of folder.
     MissingExtraError
         When transformers is required and not installed.
 
@@ -120,11 +120,7 @@ def verify(
         tokenizer = load_folder(place)
     except ArtifactError as error:
         return Verification(str(place), findings=(loads(error.message),))
-    if not isinstance(tokenizer, TrainedTokenizer):
-        raise UsageError(
-            f"expected a folder that koktok trained or one with a tokenizer.json, got an imported tokenizer in `{place}`",
-            hint="koktok diff A B --text TEXT, or koktok report",
-        )
+    assert isinstance(tokenizer, TrainedTokenizer)
     texts = list(dict.fromkeys(lines))
     checks = _Checks(tokenizer, place, [Path(export) for export in exports])
     tricky = [line for line in tricky_lines() if line not in set(texts)]
@@ -204,6 +200,7 @@ class _Checks:
                 yield pieces_of_gguf(tokenizer, name, file)
         for other in self._others:
             yield from other.results()
+        yield from roles(folder, tokenizer.vocab.tokens)
         yield specials(tokenizer)
         for check in self._formats:
             yield specials_of_format(tokenizer, check.name, check.reader)

@@ -77,8 +77,8 @@ class Format(Check):
         super().__init__(tokenizer)
         self.name, self.reader = name, reader
         of = "normal text" if reader.normalized else "raw text"
-        self.ids = CheckResult(f"ids: {name}", said=f"the ids of TrainedTokenizer, on {of}")
-        self.text = CheckResult(f"decode: {name}", said="the text of TrainedTokenizer.decode")
+        self.ids = CheckResult(f"ids: {name}", message=f"the ids of TrainedTokenizer, on {of}")
+        self.text = CheckResult(f"decode: {name}", message="the text of TrainedTokenizer.decode")
         # A decoder of jamo has ten thousand nodes in Hugging Face, and takes milliseconds a line.
         self._to_decode = FEW if tokenizer.recipe.jamo else sys.maxsize
         self.unread = self._raw = self._raw_differ = self._rounded = 0
@@ -111,7 +111,7 @@ class Format(Check):
                 continue
             compared.append((line, theirs, ours.ids))
         self.ids.add(agreement(compared))
-        known = known[: max(0, self._to_decode - self.text.looked)]
+        known = known[: max(0, self._to_decode - self.text.checked)]
         decoded_texts = self.reader.decode(known) or []
         if self._tokenizer.prefix and not self.reader.takes_space:
             decoded_texts = [without_prefix(text, self._tokenizer.prefix) for text in decoded_texts]
@@ -144,7 +144,7 @@ class Format(Check):
         )
         self.ids.note = "; ".join(note for n, note in notes if n)
         yield self.ids
-        if self.text.looked:
+        if self.text.checked:
             yield self.text
         yield pieces_of(self._tokenizer, self.name, self.reader)
 
@@ -163,7 +163,7 @@ class Offsets(Check):
     """
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
-        self.result = CheckResult("offsets", said="they index the raw text, also where it is decomposed (NFD)")
+        self.result = CheckResult("offsets", message="they index the raw text, also where it is decomposed (NFD)")
         super().__init__(tokenizer, self.result)
         self._decomposed = 0
         kind = tokenizer.vocab.kind
@@ -230,7 +230,7 @@ class OffsetsOfHuggingFace(Check):
     """
 
     def __init__(self, tokenizer: TrainedTokenizer, name: str, adapter: HuggingFace) -> None:
-        self.result = CheckResult(f"offsets: {name}", said="Hugging Face's are ours on normal text")
+        self.result = CheckResult(f"offsets: {name}", message="Hugging Face's are ours on normal text")
         super().__init__(tokenizer, self.result)
         self._adapter, self._seen = adapter, 0
         self._trims = tokenizer.style.trim_offsets
@@ -272,7 +272,7 @@ class Lists(Check):
     """Check: `encode_batch` gives the encodings of `encode`."""
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
-        self.result = CheckResult("batch", said="encode_batch gives what encode gives")
+        self.result = CheckResult("batch", message="encode_batch gives what encode gives")
         super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:
@@ -288,7 +288,7 @@ class Bulk(Check):
     slow = False
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
-        self.result = CheckResult("bulk", said="encode_ids and decode_ids give what encode and decode give")
+        self.result = CheckResult("bulk", message="encode_ids and decode_ids give what encode and decode give")
         super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:
@@ -305,7 +305,7 @@ class Streams(Check):
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self._stream = tokenizer.stream()
-        self.result = CheckResult("stream", said="ids pushed one by one give what decode gives")
+        self.result = CheckResult("stream", message="ids pushed one by one give what decode gives")
         super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:
@@ -317,7 +317,7 @@ class Streams(Check):
 
 def pieces_of(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckResult:
     """Check: a format has the same piece at every id."""
-    result = CheckResult(f"pieces: {name}", said="the same piece at every id")
+    result = CheckResult(f"pieces: {name}", message="the same piece at every id")
     ours, theirs = dict(enumerate(tokenizer.vocab.tokens)), dict(reader.pieces())
     for i in sorted(ours.keys() | theirs.keys()):
         result.record(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
@@ -331,7 +331,9 @@ def pieces_of_gguf(tokenizer: TrainedTokenizer, name: str, file: Path) -> CheckR
     """
     from koktok.formats import gguf
 
-    result = CheckResult(f"pieces: {name}", said="the table that koktok writes; no ids, llama.cpp runs outside Python")
+    result = CheckResult(
+        f"pieces: {name}", message="the table that koktok writes; no ids, llama.cpp runs outside Python"
+    )
     try:
         theirs = gguf.read(file)
         ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))

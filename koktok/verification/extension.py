@@ -6,10 +6,11 @@ The base is restored from the folder: without the new pieces of extension.json i
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from koktok.errors import ArtifactError, KoktokError
 from koktok.extension import laws
@@ -19,11 +20,18 @@ from koktok.extension.prune import moved, read_pruned
 from koktok.files import read_bounded
 from koktok.files.sentencepiece_model import UNUSED, ModelProto
 from koktok.formats.tiktoken import SPEC, Ranks, load
+from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
 from koktok.tokenizer.agree import Ids, agree
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe
+from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import tricky_lines
+from koktok.verification.roles import ROLES_CHECK, ids_by_role, ids_in_transformers, roles, same_roles
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 RANDOM: Final = 10_000
 """Number of random strings that are checked besides the text, and for a byte-level base of random byte strings."""
@@ -52,19 +60,21 @@ def verify_extension(
     _record(results, laws.proof(base, new, record))
     for export in exports:
         result = results.setdefault(
-            f"base: {export}", CheckResult(f"base: {export}", said="it is the base that was extended")
+            f"base: {export}", CheckResult(f"base: {export}", message="it is the base that was extended")
         )
         try:
-            result.record(
-                digest_of(open_base(str(export)).definition) == record.base.sha256, "{} is another", str(export)
-            )
+            given = open_base(str(export))
         except KoktokError as error:
             result.record(False, "{}", error.message)
+            continue
+        result.record(digest_of(given.definition) == record.base.sha256, "{} is another", str(export))
+        for check in same_special_tokens(given, new):
+            results[check.check] = check
     texts = list(dict.fromkeys(lines))
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
     libraries = [
-        (name, CheckResult(f"ids: {name}", said="the same ids, where the base's are"), old, now)
+        (name, CheckResult(f"ids: {name}", message="the same ids, where the base's are"), old, now)
         for name, old, now in _libraries(folder, record)
     ]
     while batch := list(islice(waiting, _BATCH)):
@@ -77,7 +87,12 @@ def verify_extension(
             on_progress("verify", done, total)
     if base.kind == "bytes":
         _record(results, laws.on_bytes(base, new, _random_bytes(strings)))
-    every = [*results.values(), probe(folder, new.encode), *(result for _, result, _, _ in libraries)]
+    every = [
+        *results.values(),
+        *roles(folder, new.tokens),
+        probe(folder, new.encode),
+        *(result for _, result, _, _ in libraries),
+    ]
     findings = [_allow_longer(result, base) for result in every]
     shown = f"{record.base.name} (sha256 {record.base.sha256[:16]}) with {len(record.pieces):,} new pieces"
     return Verification(
@@ -104,16 +119,48 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
     for base in bases:
         whole, same = (
-            CheckResult(f"base: {base.name}", said="it is the base"),
-            CheckResult("pieces", said="text has the pieces of the base"),
+            CheckResult(f"base: {base.name}", message="it is the base"),
+            CheckResult("pieces", message="text has the pieces of the base"),
         )
         whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
             same.add(agree(new.encode, moved(base, table), texts))
-        findings += [whole, same]
-    findings.append(probe(folder, new.encode))
+        findings += [whole, same, *_unknown(base, new, texts), *same_special_tokens(base, new, table)]
+    findings += [*roles(folder, new.tokens), probe(folder, new.encode)]
     shown = f"{record.base.name} without {len(record.removed):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
+
+
+def _unknown(base: Base, new: Base, texts: Sequence[str]) -> Iterator[CheckResult]:
+    """Check: no text has more unknown tokens than in the base; with byte fallback nothing is unknown."""
+    if base.lossless or not texts:
+        return
+    result = CheckResult("unknown tokens", message="no more than in the base")
+    for text, before, after in zip(texts, base.encode(texts), new.encode(texts), strict=True):
+        counts = before.count(base.unknown), after.count(new.unknown)
+        result.record(counts[1] <= counts[0], "{}: {} became {}", text, *counts)
+    yield result
+
+
+def same_special_tokens(base: Base, new: Base, table: NDArray[np.int64] | None = None) -> Iterator[CheckResult]:
+    """Check: ids by role are those of the base, in the files and in `AutoTokenizer`, where it opens both."""
+
+    def moved_ids(ids: Mapping[str, int]) -> dict[str, int]:
+        return {role: int(table[i]) if table is not None and i >= 0 else i for role, i in ids.items()}
+
+    yield from same_roles(
+        base.name, moved_ids(ids_by_role(base.folder, base.tokens)), ids_by_role(new.folder, new.tokens)
+    )
+    folders = [folder_of(Path(one.name)) for one in (base, new)]
+    if find_spec("transformers") is None or not all((place / "tokenizer_config.json").is_file() for place in folders):
+        return
+    result = CheckResult(f"{ROLES_CHECK}: {base.name} in transformers", message="the same ids")
+    try:
+        before, after = (ids_in_transformers(auto_tokenizer(place)) for place in folders)
+    except Exception as error:  # errors of many libraries
+        yield result.skip(f"AutoTokenizer does not open it: {error}".splitlines()[0])
+    else:
+        yield from same_roles(f"{base.name} in transformers", moved_ids(before), after)
 
 
 def _record(results: dict[str, CheckResult], claims: Iterable[laws.Claim]) -> None:

@@ -27,21 +27,21 @@ class CheckResult:
     >>> result = CheckResult("even")
     >>> for n in (2, 3):
     ...     result.record(n % 2 == 0, "{} is odd", n)
-    >>> result.outcome, result.looked, result.wrong, result.examples
+    >>> result.outcome, result.checked, result.wrong, result.examples
     ('fail', 2, 1, ['3 is odd'])
     """
 
     check: str
     outcome: Outcome = "pass"
-    looked: int = 0
+    checked: int = 0
     wrong: int = 0
-    said: str = ""
+    message: str = ""
     note: str = ""
     examples: list[str] = field(default_factory=list)
 
     def record(self, good: bool, wrong: str, *values: Any) -> None:  # noqa: FBT001
         """Count one text; `wrong`, formatted with the values, is the example of a bad one."""
-        self.looked += 1
+        self.checked += 1
         if not good:
             self._fail(1)
             if len(self.examples) < EXAMPLES:
@@ -49,7 +49,7 @@ class CheckResult:
 
     def add(self, agreement: Agreement) -> None:
         """Count the lines of a comparison of ids; those of `b` are the expected ones."""
-        self.looked += agreement.checked
+        self.checked += agreement.checked
         self._fail(agreement.differing)
         for line, a, b in agreement.examples[: EXAMPLES - len(self.examples)]:
             at = _first_difference(a or (), b or ())
@@ -63,7 +63,7 @@ class CheckResult:
 
     def skip(self, why: str) -> CheckResult:
         """Mark the check as one that cannot run."""
-        self.outcome, self.said = "not run", why
+        self.outcome, self.message = "not run", why
         return self
 
     @property
@@ -99,7 +99,7 @@ class Verification:
 
     Examples
     --------
-    >>> Verification("my-tokenizer", findings=(CheckResult("loads", said="pass"), CheckResult("ids: x.gguf", said="not run"))).passed
+    >>> Verification("my-tokenizer", findings=(CheckResult("loads", message="pass"), CheckResult("ids: x.gguf", message="not run"))).passed
     True
     """
 

@@ -31,7 +31,7 @@ OWN = ("tokenizer.json", "tokenizer.model", "vocab.json")
 
 def specials(tokenizer: TrainedTokenizer) -> CheckResult:
     """Check: text that spells a special token or a byte piece stays text, unless the caller allows the token."""
-    result = CheckResult("special tokens", said="text that spells one is text, unless it is allowed")
+    result = CheckResult("special tokens", message="text that spells one is text, unless it is allowed")
     vocab = tokenizer.vocab
     reserved = set(vocab.special_ids.values())
     if not tokenizer.lossless:
@@ -50,7 +50,7 @@ def specials(tokenizer: TrainedTokenizer) -> CheckResult:
 
 def specials_of_format(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckResult:
     """Check: a format, too, reads such text as text or as the token, depending on the call."""
-    result = CheckResult(f"special tokens: {name}", said="text that spells one is text")
+    result = CheckResult(f"special tokens: {name}", message="text that spells one is text")
     texts = [
         text
         for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials))
@@ -60,7 +60,7 @@ def specials_of_format(tokenizer: TrainedTokenizer, name: str, reader: Reader) -
     # Only a format's own normalizer adds a space before the parts of a text between special tokens.
     allowed = None if tokenizer.prefix and not reader.puts_space else reader.encode_specials(texts)
     if allowed is not None:
-        result.said += " when the call says so, and the token otherwise"
+        result.message += " when the call says so, and the token otherwise"
     result.add(agreement(zip(texts, plain, (tokenizer.encode(text).ids for text in texts), strict=True)))
     if allowed is not None:
         read = (tokenizer.encode(text, allowed_special="all").ids for text in texts)
@@ -71,7 +71,7 @@ def specials_of_format(tokenizer: TrainedTokenizer, name: str, reader: Reader) -
 def saving(tokenizer: TrainedTokenizer, folder: Path) -> CheckResult:
     """Check: saving, saving twice, and loading and saving again give the bytes of the folder."""
     result = CheckResult(
-        "saving", said="saved twice, and loaded and saved again: the same bytes, and those of the folder"
+        "saving", message="saved twice, and loaded and saved again: the same bytes, and those of the folder"
     )
     with tempfile.TemporaryDirectory() as temporary:
         first = _files(tokenizer.save(Path(temporary, "first")))
@@ -94,7 +94,7 @@ def saving(tokenizer: TrainedTokenizer, folder: Path) -> CheckResult:
 
 def probe(folder: Path, encode: Ids) -> CheckResult:
     """Check: probe.json has the ids of the folder's tokenizer."""
-    result = CheckResult(PROBE, said="its ids are those of the tokenizer")
+    result = CheckResult(PROBE, message="its ids are those of the tokenizer")
     if not (folder / PROBE).is_file():
         return result.skip(f"there is no {PROBE}; save the tokenizer again")
     try:

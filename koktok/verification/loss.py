@@ -62,12 +62,12 @@ class RoundTrip(Check):
 
     def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self._changes: Counter[tuple[str, str, str]] = Counter()
-        said = "decode(encode(x)) is normalize(x)"
+        message = "decode(encode(x)) is normalize(x)"
         if not tokenizer.lossless:
-            said = (
+            message = (
                 f"encode(decode(ids)) is ids; a {tokenizer.vocab.kind} vocabulary does not keep every text, see below"
             )
-        self.result = CheckResult("round trip", said=said)
+        self.result = CheckResult("round trip", message=message)
         super().__init__(tokenizer, self.result)
 
     def look(self, batch: Batch) -> None:

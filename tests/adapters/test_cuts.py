@@ -15,7 +15,7 @@ from koktok import load
 from koktok.cli import app
 from koktok.errors import InputError
 from koktok.segment.labels import labelled, line_cuts
-from koktok.segment.segmented import Cut, Kind
+from koktok.segment.segmented import BoundaryKind, Cut
 
 LABELS = {"eojeol", "particle", "morpheme", "inside", "none"}
 
@@ -24,7 +24,10 @@ LABELS = {"eojeol", "particle", "morpheme", "inside", "none"}
 def test_there_is_a_label_before_every_unit_and_the_cuts_come_back(texts: list[str], data: st.DataObject) -> None:
     words = [text for text in texts if text]
     cuts = [
-        [Cut(at, data.draw(st.sampled_from(Kind))) for at in sorted(data.draw(st.sets(st.integers(1, len(word) - 1))))]
+        [
+            Cut(at, data.draw(st.sampled_from(BoundaryKind)))
+            for at in sorted(data.draw(st.sets(st.integers(1, len(word) - 1))))
+        ]
         if len(word) > 1
         else []
         for word in words

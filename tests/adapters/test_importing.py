@@ -6,6 +6,7 @@ import base64
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from koktok import Tokenizer, load
+from koktok import load
 from koktok.adapters import LibraryTokenizer, gguf_table, hf_files
 from koktok.adapters.conversion import agreement
 from koktok.adapters.open import load_folder
@@ -27,7 +28,7 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import open_base
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats import gguf
-from koktok.formats.tiktoken import ranks_of
+from koktok.formats.tiktoken import VOCABULARIES, ranks_of
 from koktok.text.patterns import LLAMA_CPP
 from koktok.tokenizer import TrainedTokenizer
 
@@ -137,7 +138,7 @@ def foreign(
         return Foreign(request.param, model, lambda text: list(processor.encode(text)))
     if request.param == "tiktoken":
         pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
-        tokenizer = Tokenizer.load(trained(train={"model": "bpe-bytes"}))
+        tokenizer = load(trained(train={"model": "bpe-bytes"}))
         ranks = ranks_of(tokenizer.vocab, tokenizer.pattern)
         file = folder / "own.tiktoken"
         file.write_text(ranks.text())
@@ -510,7 +511,12 @@ def test_ranks_by_the_name_of_their_pattern(tmp_path: Path) -> None:
     pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
     ranks = "".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))
     (tmp_path / "cl100k_base.tiktoken").write_text(ranks)
-    ours = load(tmp_path)
+    assert load(tmp_path).vocab.size == load(tmp_path / "cl100k_base.tiktoken").vocab.size == 256
+    with pytest.MonkeyPatch.context() as patch:
+        known = VOCABULARIES["cl100k_base"]
+        digest = load(tmp_path).ranks.digest()
+        patch.setitem(VOCABULARIES, "cl100k_base", replace(known, sha256=digest))
+        ours = load(tmp_path)
     assert ours.vocab.special_ids["<|endoftext|>"] == 100257
     with pytest.raises(InputError, match="the id 300 has no token"):
         ours.decode([300])

@@ -228,7 +228,7 @@ def test_our_own_tiktoken_export_holds_its_pattern(
     trained: Callable[..., Path], mini: list[str], tmp_path: Path
 ) -> None:
     pytest.importorskip("tiktoken")
-    ours = Tokenizer.load(trained(train={"model": "bpe-bytes"}))
+    ours = load(trained(train={"model": "bpe-bytes"}))
     folder = write_folder(tmp_path / "export", files(ranks_of(ours.vocab, ours.pattern)), EXPORT)
     rows = [load(spec).encode_lines(mini) for spec in (f"tiktoken:{folder}", str(folder))]
     wanted = [ours.encode(line).ids for line in mini]

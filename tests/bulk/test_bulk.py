@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from strategies import korean_text
 
 import koktok
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, Tokenizer, load
 from koktok.bulk import Encoder
 from koktok.bulk.table import LONGEST, TABLE_BYTES
 from koktok.bulk.texts import Texts, block_of_utf8
@@ -53,7 +53,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=RECIPES)
 def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
-    return Tokenizer.load(trained(**RECIPES[request.param]))
+    return load(trained(**RECIPES[request.param]))
 
 
 def encoder_of(tokenizer: Tokenizer, table_bytes: int = TABLE_BYTES) -> Encoder:
@@ -86,7 +86,7 @@ def test_mini_is_encoded_as_by_tokenizers(tokenizer: Tokenizer, mini: list[str],
 
 @given(texts=st.lists(korean_text(), max_size=3))
 def test_special_tokens_are_found_where_they_are_allowed(trained: Trained, texts: list[str]) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     texts = [*texts, "<s>가</s></s> <mask>", "<s>", ""]
     tokens = tokenizer.encode_ids(texts, allowed_special="all", before=["<s>"], after=["</s>", "<pad>"])
     ids = tokenizer.vocab.special_ids
@@ -183,7 +183,7 @@ def test_a_piece_of_text_crosses_every_border(
     """Blocks of few units, batches of few characters, a table that is always full: the ids are the same."""
     import koktok.bulk.encoder as module
 
-    tokenizer = Tokenizer.load(trained(**RECIPES["scripts"]))
+    tokenizer = load(trained(**RECIPES["scripts"]))
     texts = [*mini[:300], "", "1234567890" * 20, "가\u200b나 1\u200b234567", "ㅋ" * 500, "\x00a\x00", " " * 100]
     expected = [tokenizer.encode(text).ids for text in texts]
     for room, batch, table_bytes, threads in ((3, 1 << 21, 0, 1), (64, 50, 1 << 20, 3), (1, 1, 0, 2)):
@@ -196,7 +196,7 @@ def test_a_piece_of_text_crosses_every_border(
 
 
 def test_the_table_stays_within_its_bound(trained: Trained) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     rng = random.Random(0)
     encoder = encoder_of(tokenizer, 1 << 22)
     for _ in range(20):
@@ -210,7 +210,7 @@ def test_units_that_hash_alike_do_not_mix(trained: Trained, mini: list[str], mon
     """An adversary may find such units: they cost time within a bound, and no id."""
     import koktok.bulk.table as module
 
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     real = module.hash_units
 
     def alike(words_at: Any, begins: Any, ends: Any, hashes: Any) -> None:
@@ -258,7 +258,7 @@ def test_ids_above_a_million_are_kept_too() -> None:
 
 def test_arrow_strings_are_read_where_they_lie(trained: Trained, mini: list[str]) -> None:
     pa = pytest.importorskip("pyarrow")
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     expected = tokenizer.encode_ids(mini)
     array = pa.array(mini)
     for given_as in (
@@ -322,11 +322,11 @@ def test_utf8_is_read_as_by_python(data: bytes) -> None:
 )
 def test_what_is_no_text_is_refused(trained: Trained, texts: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Tokenizer.load(trained()).encode_ids(texts)
+        load(trained()).encode_ids(texts)
 
 
 def test_wrong_options_are_refused(trained: Trained) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     with pytest.raises(UsageError, match="dtype = 'uint8' cannot hold the ids 0 to 2299"):
         tokenizer.encode_ids(["가"], dtype="uint8")
     with pytest.raises(UsageError, match="dtype = 'float' cannot hold"):
@@ -351,7 +351,7 @@ def test_wrong_options_are_refused(trained: Trained) -> None:
 )
 def test_wrong_ids_are_refused(trained: Trained, ids: Any, offsets: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Tokenizer.load(trained()).decode_ids(np.array(ids), offsets)
+        load(trained()).decode_ids(np.array(ids), offsets)
 
 
 def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list[str]) -> None:

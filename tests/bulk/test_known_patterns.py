@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import korean_text
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.bulk.known_patterns import RULES, classes_of, cut_published
 from koktok.bulk.texts import Texts
 from koktok.bulk.units import NOT_PLAIN, marks_of
@@ -50,7 +50,7 @@ def test_plain_text_is_cut_as_by_the_engine(name: str, texts: list[str]) -> None
 @pytest.mark.parametrize("name", ["gpt2", "o200k"])
 @given(texts=st.lists(korean_text(), max_size=5))
 def test_ids_are_those_of_encode(name: str, trained: Callable[..., Path], texts: list[str]) -> None:
-    learnt = Tokenizer.load(trained(train={"model": "bpe-bytes"}))
+    learnt = load(trained(train={"model": "bpe-bytes"}))
     tokenizer = TrainedTokenizer(learnt.recipe.changed(pretokenize={"pattern": name}), learnt.vocab)
     texts = [*texts, "I'm 가's  a\u0301 'LL", "NASA의API들 12345번/\n\n 끝 "]
     assert [ids.tolist() for ids in tokenizer.encode_ids(texts)] == [tokenizer.encode(text).ids for text in texts]

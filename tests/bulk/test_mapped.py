@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.bulk import mapped
 from koktok.bulk.texts import Texts
 from koktok.errors import InputError
@@ -32,7 +32,7 @@ def write(path: Path, data: bytes) -> Path:
 def test_ids_of_files_are_those_of_their_documents(
     threads: int, trained: Trained, mini: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     text = "\n".join(mini).encode()
     bad = b"\xff\xfe bad \xea\xb0\n".join(line.encode() + b"\n" for line in mini[:40])
     files = [
@@ -56,7 +56,7 @@ def test_ids_of_files_are_those_of_their_documents(
 def test_what_is_no_text_is_refused_by_the_reader(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     korean = write(tmp_path / "cp949.txt", "나는 학교에 간다. 그는 집에 있다.\n".encode("cp949") * 9)
     with pytest.raises(InputError, match="looks like EUC-KR"):
         tokenizer.encode_files(korean)

@@ -21,7 +21,7 @@ import pytest
 from conftest import MINI, ROOT, exit_code_here, koktok, koktok_process
 from rich.cells import cell_len
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, load
 from koktok.model.vocab import BYTE_CHARS
 from koktok.progress import table
 
@@ -70,7 +70,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     assert "asking kiwi where" in done.stderr
     assert "training SentencePiece on the same" in done.stderr
     assert done.stdout.count("|") > 50  # five sentences, segmented twice
-    assert "signature: " + Tokenizer.load(tmp_path / "out").vocab.digest() in done.stderr
+    assert "signature: " + load(tmp_path / "out").vocab.digest() in done.stderr
     assert "peak memory" in done.stderr
     files = "README.md koktok.sha256 koktok.toml probe.json special_tokens_map.json tokenizer.json tokenizer.model tokenizer_config.json"
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(files.split())
@@ -129,7 +129,7 @@ def test_encode_and_decode_are_inverse_on_lines(trained: Trained) -> None:
     pieces = koktok("encode", trained(), "--as", "pieces", stdin="나는 집에\n").stdout
     assert pieces.replace(" ", "").replace("▁", " ") == " 나는 집에\n"  # a space before the first word, too
     row = json.loads(koktok("encode", trained(), "--as", "json", stdin="나는 집에\n").stdout)
-    assert row["ids"] == Tokenizer.load(trained()).encode("나는 집에").ids
+    assert row["ids"] == load(trained()).encode("나는 집에").ids
     assert row["offsets"][-1][1] == 5
 
 
@@ -177,7 +177,7 @@ def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     card = (out / "README.md").read_text()
     assert "Only koktok loads this folder" in card
     assert "AutoTokenizer" not in card
-    assert json.loads(log.read_text())["digest"] == Tokenizer.load(out).vocab.digest()
+    assert json.loads(log.read_text())["digest"] == load(out).vocab.digest()
     done = koktok(*words, "--model", "bpe-bytes", "--log", "json", "-q")
     card = (out / "README.md").read_text()
     assert "AutoTokenizer" in card
@@ -424,7 +424,7 @@ def test_sizes_as_people_type_them(tmp_path: Path) -> None:
     words = ("train", "corpus:mini", "--segmenter", "whitespace", "--no-compare", "-q", "-o", tmp_path / "out")
     done = koktok(*words, "--vocab-size", "2.3k")
     assert done.returncode == 0, done.stderr
-    assert Tokenizer.load(tmp_path / "out").vocab.size == 2300
+    assert load(tmp_path / "out").vocab.size == 2300
     done = koktok(*words, "--vocab-size", "many")
     assert done.returncode == 2
     assert "expected a number of ids, such as 32000 or 32k, got `many`" in done.stderr
@@ -438,7 +438,7 @@ EVIL = "학교에 \x1b]0;title\x07갔다 \x1b[2J\x9b2J\u202e나는\r\x08 [/b] [b
 def test_a_terminal_does_not_obey_the_text(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "evil.txt").write_text(EVIL + "\n", encoding="utf-8")
     other = trained(train={"model": "syllable", "vocab_size": 1800})
-    ids = " ".join(map(str, Tokenizer.load(trained()).encode(EVIL).ids))
+    ids = " ".join(map(str, load(trained()).encode(EVIL).ids))
     (tmp_path / "ids.txt").write_text(ids + "\n")
     for words in (
         ("segment", tmp_path / "evil.txt"),

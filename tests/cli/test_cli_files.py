@@ -9,7 +9,7 @@ from pathlib import Path
 import conftest
 import pytest
 
-from koktok import Tokenizer, load
+from koktok import load
 from koktok.adapters import LibraryTokenizer
 
 Trained = Callable[..., Path]
@@ -29,7 +29,7 @@ def test_spm_there_and_back(trained: Trained, tmp_path: Path, mini: list[str]) -
     code, out, err = koktok("import", tmp_path / "a.model", "--out", tmp_path / "back")
     assert (code, out) == (0, f"{tmp_path / 'back'}\n")
     assert "run by sentencepiece; 2,300 ids" in err
-    back, ours = load(tmp_path / "back"), Tokenizer.load(trained())
+    back, ours = load(tmp_path / "back"), load(trained())
     # SentencePiece's space before the first word is no mark where the text begins with a space.
     lines = [line for line in map(ours.normalize, mini[::9]) if not line.startswith(" ")]
     assert [back.encode(line).ids for line in lines] == [ours.encode(line).ids for line in lines]
@@ -49,7 +49,7 @@ def test_tiktoken_there_and_back(trained: Trained, tmp_path: Path, mini: list[st
     code, _, err = koktok("import", tmp_path / "t", "--out", tmp_path / "back")
     assert code == 0
     assert "run by tiktoken; 2,300 ids\n26 of 26 hard texts come back as they were" in err
-    back, ours = load(tmp_path / "back"), Tokenizer.load(folder)
+    back, ours = load(tmp_path / "back"), load(folder)
     for line in map(ours.normalize, mini[::9]):
         assert (back.encode(line).ids, back.encode(line).offsets) == (ours.encode(line).ids, ours.encode(line).offsets)
     code, _, err = koktok("export", tmp_path / "back", "--to", "hf", "--out", tmp_path / "hf")
@@ -79,9 +79,9 @@ def test_hf_in_another_style(trained: Trained, tmp_path: Path) -> None:
     config = json.loads((tmp_path / "gpt" / "tokenizer_config.json").read_text())
     assert config["eos_token"] == "<|im_end|>"
     assert "im_start" in config["chat_template"]
-    read = Tokenizer.load(tmp_path / "gpt")
+    read = load(tmp_path / "gpt")
     assert read.vocab.size % 64 == 0
-    assert read.encode("한국어").ids == Tokenizer.load(trained()).encode("한국어").ids
+    assert read.encode("한국어").ids == load(trained()).encode("한국어").ids
 
 
 def test_a_vocab_txt(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_words_that_fit_nothing(trained: Trained, tmp_path: Path, words: tuple[s
 
 def test_nothing_is_lost(trained: Trained, tmp_path: Path) -> None:
     """Neither the tokenizer that is exported, nor another one, nor a folder of something else."""
-    folder = Tokenizer.load(trained()).save(tmp_path / "own")
+    folder = load(trained()).save(tmp_path / "own")
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert "is the tokenizer itself" in koktok("export", folder, "--to", "hf", "--out", folder)[2]
     (tmp_path / "other").mkdir()

@@ -13,7 +13,7 @@ from datatrove.data import Document
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.tokens import DocumentTokenizer
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.cluster.datatrove import KoktokCounter, KoktokTokenizer
 from koktok.count.count_files import CountFile, runs_file
 from koktok.errors import UsageError
@@ -47,7 +47,7 @@ def test_the_files_are_those_of_datatrove(
     options: dict[str, Any],
 ) -> None:
     if "eos_token" in options:
-        options = options | {"eos_token": next(iter(Tokenizer.load(folder).vocab.special_ids))}
+        options = options | {"eos_token": next(iter(load(folder).vocab.special_ids))}
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     run(tmp_path / "a", [KoktokTokenizer(str(ours), folder, **options)], lines, tasks=2)
     run(tmp_path / "b", [DocumentTokenizer(str(theirs), str(folder / "tokenizer.json"), **options)], lines, tasks=2)

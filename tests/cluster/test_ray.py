@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from test_spark import folder, lines  # noqa: F401 - fixtures
 
-from koktok import Tokenizer
+from koktok import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -31,6 +31,6 @@ def test_the_recipe(folder: Path, lines: list[str], tmp_path: Path, monkeypatch:
     finally:
         ray.shutdown()
     found = pl.read_parquet(tmp_path / "ids" / "*.parquet")
-    expected = {text: ids.tolist() for text, ids in zip(lines, Tokenizer.load(folder).encode_ids(lines), strict=True)}
+    expected = {text: ids.tolist() for text, ids in zip(lines, load(folder).encode_ids(lines), strict=True)}
     assert len(found) == len(lines)
     assert all(ids == expected[text] for text, ids in found.select("text", "ids").iter_rows())

@@ -20,7 +20,7 @@ import pytest
 from conftest import MINI, read_lines
 from typer.testing import CliRunner
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.cli import app
 from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_to_files, count_words, encode, read_text, session
@@ -316,7 +316,7 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
 def test_the_ids_are_those_of_one_machine(
     spark: Any, folder: Path, lines: list[str], tmp_path: Path, partitions: int
 ) -> None:
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = load(folder)
     expected = dict(enumerate(ids.tolist() for ids in tokenizer.encode_ids(lines)))
     text = spark.createDataFrame(list(enumerate(lines)), "id int, text string").repartition(partitions)
     marks = tmp_path / "marks"
@@ -332,7 +332,7 @@ def test_the_ids_are_those_of_one_machine(
 def test_a_column_of_ids(spark: Any, folder: Path) -> None:
     table = spark.createDataFrame([("a", "집에 간다"), ("b", None), ("c", "")], "key string, text string")
     rows = {row["key"]: row["ids"] for row in encode(table, folder).collect()}
-    assert rows == {"a": list(Tokenizer.load(folder).encode("집에 간다").ids), "b": None, "c": []}
+    assert rows == {"a": list(load(folder).encode("집에 간다").ids), "b": None, "c": []}
     with pytest.raises(UsageError, match='a column "key"'):
         encode(table, folder, ids="key")
     with pytest.raises(UsageError, match='no column "body"'):

@@ -15,7 +15,7 @@ from strategies import korean_text
 from koktok.count import Counts, prepared, words_of
 from koktok.count.prepared import prepare_runs, words_in
 from koktok.count.shards import RUN, tables_of
-from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.text.blocks import Block
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -96,7 +96,7 @@ def test_the_short_way_prepares_runs_as_the_long_one(lines: list[str], folds: Fo
         {word for run in order for chunk in pattern.pretokenize(normalizer(run)) for word in words_of(chunk)}
     )
     kept = [word for word in every if data.draw(st.booleans())]
-    items = [(word, [Cut(i, Kind(i % 5), 0.5) for i in range(1, min(3, len(word)))], 1) for word in kept]
+    items = [(word, [Cut(i, BoundaryKind(i % 5), 0.5) for i in range(1, min(3, len(word)))], 1) for word in kept]
     words = SegmentedCounts.from_items(items)
     n: Counter[str] = Counter()
     documents: Counter[str] = Counter()

@@ -18,6 +18,7 @@ from tokenizers import Regex, models, pre_tokenizers
 
 import koktok
 from koktok import Recipe
+from koktok.adapters import load as load_any
 from koktok.cli import app
 from koktok.count.counting import read
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
@@ -146,21 +147,44 @@ def test_llama_3_with_ignore_merges_and_filled_reserved_ids(tmp_path: Path) -> N
         write.extended(base, learnt(base, 101)[0], 101, fill="reserved")
 
 
-def test_qwen_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
-    beside = {
-        "added_tokens_decoder": {"421": {"content": "<|im_start|>", "special": True}, "424": {"content": "<tool>"}}
-    }
-    base = open_base(saved(byte_level("qwen2"), tmp_path, tokenizer_config=beside))
+def test_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
+    decoder = {"421": {"content": "<|im_start|>", "special": True}, "422": {"content": "<tool>"}}
+    base = open_base(saved(byte_level("qwen2"), tmp_path, tokenizer_config={"added_tokens_decoder": decoder}))
     extension, new, files = made_of(base, 30)
-    assert (base.size, extension.ids[0], extension.holes) == (425, 425, 2)
+    assert (base.size, extension.ids[0], extension.holes) == (423, 423, 0)
     assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
-    assert new.runner.token_to_id("<tool>") == 424
     transformers = pytest.importorskip("transformers")
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     loaded = transformers.AutoTokenizer.from_pretrained(tmp_path)
     assert [loaded(line)["input_ids"] for line in LINES[:50]] == new.encode(LINES[:50])
-    assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 424]
+    assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 422]
+
+
+def test_a_token_that_has_no_place_is_refused_by_name(tmp_path: Path) -> None:
+    beside = {"added_tokens_decoder": {"424": {"content": "<tool>"}}}
+    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 424; AutoTokenizer would give 421"):
+        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
+    beside = {"added_tokens_decoder": {"97": {"content": "<tool>"}}}
+    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 97, which is that of '.'; AutoTokenizer"):
+        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
+    for known in ({}, {"eos_token": "<|end|>"}):
+        place = saved(byte_level(), tmp_path, tokenizer_config={"tokenizer_class": "StrangeTokenizer", **known})
+        if known:
+            assert open_base(place).folder.roles == known
+        else:
+            assert load_any(place).notes[-1].startswith("AutoTokenizer reads it by StrangeTokenizer")
+            with pytest.raises(ArtifactError, match="is read by StrangeTokenizer, whose code may"):
+                open_base(place)
+    made = byte_level(specials=("<|reserved_special_token_0|>", "<|reserved_special_token_1|>"))
+    beside = {"pad_token": "<|reserved_special_token_0|>", "tokenizer_class": "PreTrainedTokenizerFast"}
+    base = open_base(saved(made, tmp_path, tokenizer_config=beside, config={"eos_token_id": [5, 421]}))
+    assert base.free == []
+    slots = tmp_path / "slots.txt"
+    for slot, why in ((420, "pad_token"), (421, "eos_token_id")):
+        slots.write_text(f"{slot}\n")
+        with pytest.raises(UsageError, match=why):
+            write.extended(base, learnt(base, 1)[0], 1, fill=str(slots))
 
 
 def _broken(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -> Base:
@@ -368,9 +392,9 @@ def test_verify_passes_an_extension_and_fails_a_damaged_one(tmp_path: Path) -> N
         (tmp_path / name).write_bytes(data)
     report = verify(tmp_path, LINES[:200], strings=2_000)
     assert report.passed
-    looked = {finding.check: finding.looked for finding in report.findings}
-    assert looked["ids: tiktoken"] >= 2_000
-    assert looked[laws.UNCHANGED] >= 4_000  # random text, and bytes that need be none
+    checked = {finding.check: finding.checked for finding in report.findings}
+    assert checked["ids: tiktoken"] >= 2_000
+    assert checked[laws.UNCHANGED] >= 4_000  # random text, and bytes that need be none
     content = json.loads(files["tokenizer.json"])
     content["model"]["merges"].append(["t", "h"])
     content["model"]["vocab"].setdefault("th", 9999)

@@ -85,7 +85,7 @@ def model(folder: Path, tensors: dict[str, np.ndarray], *, dtype: str = "F32", s
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 12, **config}))
     (folder / "generation_config.json").write_text('{"eos_token_id": 1}')
-    (folder / "tokenizer.json").write_text("old")
+    (folder / "special_tokens_map.json").write_text("{}")
     if shards == 1:
         write_tensors(folder / "model.safetensors", tensors, dtype)
         return folder
@@ -141,6 +141,7 @@ def test_rows_are_what_their_definition_says(
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["vocab_size"] == 15
     assert (tmp_path / "out" / "tokenizer.json").read_text() == "{}"
+    assert not (tmp_path / "out" / "special_tokens_map.json").exists()
     if shards > 1:
         index = json.loads((tmp_path / "out" / "model.safetensors.index.json").read_text())
         assert index["metadata"]["total_size"] == sum(bits(a, dtype).__len__() for a in found.values())
@@ -183,6 +184,25 @@ def test_padded_and_tied_and_filled(tmp_path: Path) -> None:
     apply_extension(extension(tmp_path / "ext"), small, tmp_path / "out3", pad_to=16)
     found = read_tensors(tmp_path / "out3" / "model.safetensors")["model.embed_tokens.weight"]
     assert np.allclose(found[15], old[:12].mean(axis=0), atol=1e-6)
+
+
+def test_a_row_that_a_token_of_the_model_owns_is_not_given_away(tmp_path: Path) -> None:
+    base = saved(byte_level(), tmp_path / "base")
+    koktok.extend(base, LINES, tmp_path / "ext", add=4, segmenter="whitespace", cache=False, holdout=0.0)
+    tensors = {"model.embed_tokens.weight": matrix(423, 1)}
+    place = model(tmp_path / "model", tensors, vocab_size=423)
+    saved(byte_level(), place, tokenizer_config={"pad_token": "[PAD]", "tokenizer_class": "PreTrainedTokenizerFast"})
+    with pytest.raises(ArtifactError, match=r"the id 421 of '\[PAD\]' in `.*` would be that of '.*'"):
+        apply_extension(tmp_path / "ext", place, tmp_path / "out")
+    saved(byte_level(), place, tokenizer_config={"tokenizer_class": "PreTrainedTokenizerFast"})
+    assert embeddings.rows_of(place) == 423
+    for named, why in (({"pad_token_id": 422}, "422 is the pad_token_id"), ({"eos_token_id": [3, 5]}, "")):
+        (place / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 423, **named}))
+        if why:
+            with pytest.raises(ArtifactError, match=why):
+                apply_extension(tmp_path / "ext", place, tmp_path / "out")
+        else:
+            apply_extension(tmp_path / "ext", place, tmp_path / "out")
 
 
 def test_weights_in_init_npz(tmp_path: Path) -> None:

@@ -100,6 +100,34 @@ def test_sentencepiece_models(tmp_path: Path, kind: str) -> None:
         assert new.encode([line])[0] == table[base.encode([line])[0]].tolist()
 
 
+def test_without_byte_fallback_no_character_becomes_unknown(tmp_path: Path) -> None:
+    """Longest pieces first, and never the last piece of a character; `all` is what the text never uses."""
+    reference = sentencepiece_model(tmp_path, "unigram", fallback=False)
+    base = open_base(reference)
+    made = prune(base, TEXT, tmp_path / "out", drop="all")
+    new = opened(made.folder)
+    before, after = base.encode(LINES), new.encode(LINES)
+    assert any(base.unknown in row for row in before)
+    assert [row.count(base.unknown) for row in before] == [row.count(new.unknown) for row in after]
+    alone = {string for string in base.strings if len(string.decode()) == 1}
+    assert alone <= {*new.strings}
+    few = prune(base, TEXT, tmp_path / "few", drop=5).removed
+    lengths = sorted((len(base.strings[i].decode()) for i in made.removed), reverse=True)
+    assert sorted((len(base.strings[i].decode()) for i in few), reverse=True) == lengths[:5]
+    assert any("only characters that the base did not know are unknown" in note for note in made.notes)
+    report = verify(made.folder, TEXT, exports=[reference])
+    assert report.passed
+    assert next(found for found in report.findings if found.check == "unknown tokens").looked == len(set(TEXT))
+    lost = json.loads((made.folder / "tokenizer.json").read_text())
+    rows = [row for row in lost["model"]["vocab"] if row[0] != "e"]
+    text = json.dumps({**lost, "model": {**lost["model"], "vocab": [*rows, ["\ue000", -99.0]]}})
+    (made.folder / "tokenizer.json").write_text(text)
+    found = {finding.check: finding.outcome for finding in verify(made.folder, TEXT, exports=[reference]).findings}
+    assert found["unknown tokens"] == "fail"
+    with pytest.raises(UsageError, match="expected all pieces that are unused"):
+        leaves(base, np.ones(base.size, bool), "all")
+
+
 def test_too_many_and_too_few(tmp_path: Path) -> None:
     base = ranked(900)
     with pytest.raises(UsageError, match=r"expected 5,000 pieces that are unused .*, got \d+"):

@@ -21,7 +21,7 @@ from conftest import MINI, ROOT
 from test_files import fill_with_others, names, state
 from typer.testing import CliRunner
 
-from koktok import Tokenizer, token_files
+from koktok import load, token_files
 from koktok.cli import app
 from koktok.count import count_files
 from koktok.count import shards as count_shards
@@ -119,24 +119,24 @@ def test_a_verb_replaces_its_own_result_alone_and_another_one_with_force(
 
 
 def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_path: Path) -> None:
-    out = Tokenizer.load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
+    out = load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
     others = fill_with_others(out)
     works("train", MINI, *NGRAM, "--vocab-size", 2300, "--force", "--out", out)
     ours = {"README.md", "koktok.sha256", "koktok.toml", "probe.json", "vocab.json"}
     assert state(out).keys() == ours | others.keys()
     works("report", "syllables", "--text", NEWS, "--resamples", 0, "-q", "-o", out)  # a guest, also here
     assert state(out).keys() == ours | others.keys() | {f"report.{end}" for end in ("json", "md", "html", "sha256")}
-    Tokenizer.load(trained()).save(out, force=True)
+    load(trained()).save(out, force=True)
     assert {"report.json", "tokenizer.json", "model.safetensors"} <= state(out).keys()
     assert "vocab.json" not in state(out)
 
 
 def test_a_folder_of_format_1_keeps_what_koktok_is_not_known_to_write(trained: Trained, tmp_path: Path) -> None:
-    out = Tokenizer.load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
+    out = load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
     for later in ("koktok.sha256", "probe.json"):  # what format 1 had not
         (out / later).unlink()
     others = fill_with_others(out)
-    Tokenizer.load(trained(train={"model": "ngram"})).save(out, force=True)
+    load(trained(train={"model": "ngram"})).save(out, force=True)
     assert state(out).keys() == {"koktok.sha256", "koktok.toml", "probe.json", "vocab.json"} | others.keys()
     recipe = tmp_path / "project"
     recipe.mkdir()
@@ -150,7 +150,7 @@ def test_a_folder_of_format_1_keeps_what_koktok_is_not_known_to_write(trained: T
 
 
 def test_an_extra_file_is_one_more_and_lies_in_the_folder(trained: Trained, tmp_path: Path) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     for name in ("../x", "sub/x", "/tmp/koktok-x", "..", ""):
         with pytest.raises(UsageError, match="expected names of files in the folder"):
             tokenizer.save(tmp_path / "out", extra={name: "mine"})
@@ -254,7 +254,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 def test_token_files_go_on_only_from_what_is_whole(
     damage: str, form: Any, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizer, source = Tokenizer.load(trained()), Source.of(*sorted(MINI.glob("*.txt")), name="mini")
+    tokenizer, source = load(trained()), Source.of(*sorted(MINI.glob("*.txt")), name="mini")
 
     def write(out: Path) -> TokenFiles:
         return write_token_files(tokenizer, source, out, format=form, shard_tokens=900, threads=1)
@@ -412,9 +412,9 @@ def test_a_full_disk_leaves_nothing_half(trained: Trained, tmp_path: Path) -> No
 
 SAVING = """
 import sys
-from koktok import Tokenizer
+from koktok import load
 one, two, out = sys.argv[1:]
-both = [Tokenizer.load(one), Tokenizer.load(two)]
+both = [load(one), load(two)]
 print("now", flush=True)
 while True:
     for tokenizer in both:
@@ -425,8 +425,8 @@ while True:
 @pytest.mark.parametrize("others", [False, True])
 def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_path: Path, others: bool) -> None:
     one, two = trained(), trained(train={"model": "word"})
-    digests = {Tokenizer.load(folder).vocab.digest() for folder in (one, two)}
-    out = Tokenizer.load(one).save(tmp_path / "out")
+    digests = {load(folder).vocab.digest() for folder in (one, two)}
+    out = load(one).save(tmp_path / "out")
     if others:
         (out / "model.safetensors").write_text("mine")
     process = subprocess.Popen(
@@ -442,7 +442,7 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
         until = time.monotonic() + 2
         while time.monotonic() < until or (len(seen) < 2 and time.monotonic() < until + 20):
             try:
-                seen.add(Tokenizer.load(out).vocab.digest())
+                seen.add(load(out).vocab.digest())
                 tokenizers.Tokenizer.from_file(str(out / "tokenizer.json"))
                 assert not others or (out / "model.safetensors").read_text() == "mine"
             except Exception as error:  # whatever it is, it is what this test is about
@@ -457,8 +457,8 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
     process.kill()
     process.communicate()
     assert (len(failures), seen, reads[0] > 20) == (0, digests, True), failures[:3]
-    Tokenizer.load(one).save(out, force=True)
-    assert Tokenizer.load(out).vocab.digest() == Tokenizer.load(one).vocab.digest()
+    load(one).save(out, force=True)
+    assert load(out).vocab.digest() == load(one).vocab.digest()
     assert names(tmp_path) == ["out"]
 
 

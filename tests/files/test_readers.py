@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import koktok
-from koktok import Tokenizer
+from koktok import load
 from koktok.cli import app
 from koktok.errors import ArtifactError, KoktokError, UsageError
 from koktok.files import Product, is_intact, write_file, write_folder
@@ -80,7 +80,7 @@ def test_a_folder_from_elsewhere_moves_nothing(place: str, home: Path, trained: 
     plant(tmp_path / place, home)
     before = snapshot(tmp_path)
     assert run("encode", tmp_path / "dl", NEWS).exit_code == 0
-    assert koktok.load(tmp_path / "dl").encode("나는 집에").ids == Tokenizer.load(trained()).encode("나는 집에").ids
+    assert koktok.load(tmp_path / "dl").encode("나는 집에").ids == load(trained()).encode("나는 집에").ids
     assert snapshot(tmp_path) == before
 
 
@@ -196,7 +196,7 @@ def test_opening_changes_nothing(
         else:
             file.write_bytes(what.replace(b"{base}", str(base).encode()))
     before = snapshot(base)
-    for opened in (Tokenizer.load, koktok.load):
+    for opened in (load, koktok.load):
         with suppress(KoktokError):
             opened(base / "tok").encode("나는 집에")
     with suppress(KoktokError):
@@ -302,12 +302,12 @@ def test_a_ready_vocabulary_that_was_changed_in_the_cache_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
-    wanted = Tokenizer.load("koktok:ko-16k").encode("나는 집에").ids
+    wanted = load("koktok:ko-16k").encode("나는 집에").ids
     (manifest,) = tmp_path.rglob("koktok.sha256")
     folder = manifest.parent
     for name in ("tokenizer.json", "koktok.toml", "koktok.sha256"):
         (folder / name).write_bytes((folder / name).read_bytes().replace(b"e", b"f"))
-        assert Tokenizer.load("koktok:ko-16k").encode("나는 집에").ids == wanted
+        assert load("koktok:ko-16k").encode("나는 집에").ids == wanted
     (folder / "tokenizer.json").unlink()
-    assert Tokenizer.load("koktok:ko-16k").encode("나는 집에").ids == wanted
+    assert load("koktok:ko-16k").encode("나는 집에").ids == wanted
     assert is_intact(folder, koktok.formats.folder.TOKENIZER)  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, Tokenizer, load
 from koktok.errors import VocabSizeError
 from koktok.pipeline.train import train as train_tokenizer
 from koktok.recipe import FORMAT
@@ -102,7 +102,7 @@ def main() -> None:
                     (target / f"{file}.xz").write_bytes(lzma.compress(data, preset=9))
                 else:
                     shutil.copy(saved / file, target)
-            content = golden(Tokenizer.load(saved))
+            content = golden(load(saved))
         rows = "".join(f"{json.dumps(row, ensure_ascii=True)},\n" for row in content.pop("texts")).rstrip(",\n")
         head = json.dumps(content, ensure_ascii=True)[:-1]
         (target / "golden.json").write_text(f'{head}, "texts": [\n{rows}\n]}}\n', encoding="utf-8")

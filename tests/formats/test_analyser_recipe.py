@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import MODELS, ROOT
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.prefix import SPACE_MARK, with_prefix
 
@@ -40,7 +40,7 @@ def test_the_recipe(
     monkeypatch.setattr("koktok.segment.segmenter_for", lambda _: kiwi)
     names: dict[str, Any] = {}
     exec(code(GUIDES[0]), names)
-    ours, theirs = Tokenizer.load("my-tokenizer"), names["tokenizer"]
+    ours, theirs = load("my-tokenizer"), names["tokenizer"]
     cutter = names["MorphemeCuts"](ours)
     seen = 0
     for line in [*mini[::60], "", "  두  칸 ", "ㅋㅋㅋ 뷁\t漢字 😀", "1234567원"]:

@@ -11,7 +11,7 @@ import pytest
 from conftest import koktok
 from llama_cpp import llama_cpp_ids, tiny_model
 
-from koktok import Tokenizer
+from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, UsageError
 from koktok.formats.gguf import (
     BYTE,
@@ -37,9 +37,7 @@ MODELS = {"unigram": ("unigram", "t5"), "bpe": ("bpe", "llama"), "syllable": ("s
 
 @pytest.fixture(scope="module", params=MODELS)
 def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
-    return Tokenizer.load(
-        trained(train={"model": request.param, "vocab_size": 1800 if request.param == "syllable" else 2300})
-    )
+    return load(trained(train={"model": request.param, "vocab_size": 1800 if request.param == "syllable" else 2300}))
 
 
 def make(tokenizer: Tokenizer) -> GgufVocab:
@@ -113,7 +111,7 @@ def test_notes_say_what_differs() -> None:
 class TestIntoAModel:
     @pytest.fixture
     def table(self, trained: Callable[..., Path]) -> GgufVocab:
-        return make(Tokenizer.load(trained(train={"model": "bpe", "vocab_size": 2300})))
+        return make(load(trained(train={"model": "bpe", "vocab_size": 2300})))
 
     def test_tensors_and_keys_stay_and_the_tokenizer_is_ours(self, table: GgufVocab, tmp_path: Path) -> None:
         import gguf
@@ -263,7 +261,7 @@ def test_a_header_is_checked_before_the_library_reads_it(name: str, tmp_path: Pa
 def test_a_text_begins_in_llama_cpp_as_in_transformers(
     style: str, trained: Callable[..., Path], tmp_path: Path
 ) -> None:
-    tokenizer = Tokenizer.load(trained(train={"model": "bpe", "vocab_size": 2300}, special={"style": style}))
+    tokenizer = load(trained(train={"model": "bpe", "vocab_size": 2300}, special={"style": style}))
     args = (tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
     if unsupported_reason("gguf", *args[:2]):
         return

@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import eojeols, korean_text, nfd_text, syllables
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.errors import ArtifactError
 from koktok.formats.sentencepiece import differences, model_proto, rules
 from koktok.model.vocab import Vocab
@@ -41,7 +41,7 @@ def compiled(folds: Folds) -> Any:
 
 class Both:
     def __init__(self, folder: Path) -> None:
-        self.ours = Tokenizer.load(folder)
+        self.ours = load(folder)
         self.spm = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok import Tokenizer
+from koktok import load as load_tokenizer
 from koktok.errors import ArtifactError
 from koktok.files import write_folder
 from koktok.formats.limits import unsupported_reason
@@ -26,7 +27,7 @@ BYTES = {bytes([i]): i for i in range(256)}
 @pytest.fixture(scope="module", params=["eojeol", "scripts"])
 def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
     recipe = {} if request.param == "eojeol" else {"pretokenize": {"split": "scripts", "digits": "single"}}
-    return Tokenizer.load(trained(train={"model": "bpe-bytes"}, **recipe))
+    return load_tokenizer(trained(train={"model": "bpe-bytes"}, **recipe))
 
 
 @pytest.fixture(scope="module")

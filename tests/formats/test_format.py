@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import lzma
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,8 +16,8 @@ import pytest
 import tokenizers
 from conftest import ROOT, WITHOUT_HF, koktok
 
-from koktok import Tokenizer
-from koktok.model.vocab import ModelKind
+from koktok import Tokenizer, load
+from koktok.model.vocab import VocabKind
 from koktok.recipe import FORMAT
 
 FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
@@ -50,7 +51,7 @@ def check(tokenizer: Tokenizer, golden: dict[str, Any]) -> None:
 
 def test_it_loads_with_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:
     folder, golden = saved
-    check(Tokenizer.load(folder), golden)
+    check(load(folder), golden)
 
 
 def test_saved_or_exported_it_gives_the_same_ids_and_notes_both_digests(
@@ -58,15 +59,15 @@ def test_saved_or_exported_it_gives_the_same_ids_and_notes_both_digests(
 ) -> None:
     folder, golden = saved
     if golden["kind"] in WITHOUT_HF:
-        check(Tokenizer.load(Tokenizer.load(folder).save(tmp_path / "again")), golden)
+        check(load(load(folder).save(tmp_path / "again")), golden)
         return
-    before = Tokenizer.load(folder).digest()
+    before = load(folder).digest()
     for options in ((), ("--style", "t5"))[: 1 + (folder.name == "v1-bpe")]:
         new = tmp_path / f"new{len(options)}"
         done = koktok("export", folder, "--to", "hf", *options, "-o", new)
         assert done.returncode == 0, done.stderr
-        assert f"the digest was {before} and is {Tokenizer.load(new).digest()}" in done.stderr
-    check(Tokenizer.load(tmp_path / "new0"), golden)
+        assert f"the digest was {before} and is {load(new).digest()}" in done.stderr
+    check(load(tmp_path / "new0"), golden)
 
 
 def test_its_tokenizer_json_gives_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:
@@ -87,6 +88,18 @@ def test_there_is_a_folder_of_every_kind_and_every_format() -> None:
     kinds = {
         json.loads((folder / "golden.json").read_text())["kind"] for folder in FOLDERS if folder.name.startswith("v1-")
     }
-    assert kinds == set(get_args(ModelKind))
+    assert kinds == set(get_args(VocabKind))
     assert {folder.name.split("-")[0] for folder in FOLDERS} == {f"v{k}" for k in range(1, FORMAT + 1)}
     assert sum(file.stat().st_size for folder in FOLDERS for file in folder.iterdir()) < 500_000
+
+
+def test_the_unknown_id_that_hugging_face_requires_is_never_given(
+    trained: Callable[..., Path], mini: list[str]
+) -> None:
+    folder = trained()
+    model = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    library = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    library.encode_special_tokens = True
+    assert library.decode([model["unk_id"]]) == "\ufffd"
+    texts = [*mini, "\0\x7f 뷁😀", "<unk>", "<0xFF>", *map(chr, range(0x1F300, 0x1F340))]
+    assert not any(model["unk_id"] in row.ids for row in library.encode_batch(texts, add_special_tokens=False))

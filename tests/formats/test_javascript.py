@@ -16,7 +16,7 @@ import pytest
 from conftest import MODELS
 from typer.testing import CliRunner
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.cli import app
 from koktok.verification.probes import TRICKY
 
@@ -60,7 +60,7 @@ def test_the_same_ids_in_javascript(
     kind: str, library: str, home: Path, trained: Callable[..., Path], lines: list[str], tmp_path: Path
 ) -> None:
     folder = trained(**KINDS[kind])
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = load(folder)
     if tokenizer.vocab.kind == "unigram":  # there is no byte fallback for it in JavaScript
         fragments = set(tokenizer.vocab.fragment_ids)
         given = [line for line in lines if not set(tokenizer.encode(line).ids) & fragments]
@@ -75,13 +75,22 @@ def test_the_same_ids_in_javascript(
         assert [text for _, text in rows] == [tokenizer.normalize(line) for line in lines]
 
 
+@pytest.mark.parametrize("library", ["tokenizers", "transformers"])
+def test_what_is_unknown_in_javascript_is_a_replacement_character(
+    library: str, home: Path, trained: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A Unigram has no byte fallback there, and an unknown character must not become the NUL of the byte 0."""
+    rows = javascript.rows_of(home, library, trained(), ["가 😀 나", "뷁\U000e0041"], tmp_path)
+    assert [text for _, text in rows] == ["가 \ufffd 나", "\ufffd"]
+
+
 @pytest.mark.parametrize("digits", ["single", "free"])
 @pytest.mark.parametrize("split", ["eojeol", "scripts"])
 def test_js_tiktoken_reads_the_exported_pattern(
     split: str, digits: str, home: Path, trained: Callable[..., Path], lines: list[str], tmp_path: Path
 ) -> None:
     folder = trained(**MODELS["bpe-bytes"], pretokenize={"split": split, "digits": digits})
-    tokenizer, out = Tokenizer.load(folder), tmp_path / "ranks"
+    tokenizer, out = load(folder), tmp_path / "ranks"
     assert not CliRunner().invoke(app, ["export", str(folder), "--to", "tiktoken", "-o", str(out)]).exit_code
     normal = [tokenizer.normalize(line) for line in lines]
     rows = javascript.rows_of(home, "js-tiktoken", out, normal, tmp_path)

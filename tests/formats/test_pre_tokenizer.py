@@ -16,7 +16,7 @@ from conftest import MODELS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.formats.hf import tokenizer_json
 from koktok.formats.pre_tokenizer import SEPARATOR, cutting, set_apart
 from koktok.model.vocab import BYTE_CHARS, Vocab, spell
@@ -140,7 +140,7 @@ def test_a_half_character_at_a_cut_is_split_off() -> None:
 def test_trained_kinds_need_no_pattern(recipe: dict[str, Any], trained: Callable[..., Path]) -> None:
     folder = trained(**recipe)
     node = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["pre_tokenizer"]
-    if Tokenizer.load(folder).prefix == "first":
+    if load(folder).prefix == "first":
         assert [step["type"] for step in node["pretokenizers"]] == ["Metaspace", "Split"]
         assert node["pretokenizers"][1]["pattern"] == {"Regex": SPACE_MARK}, "a literal, which every engine runs"
     else:
@@ -151,7 +151,7 @@ def test_no_trained_kind_has_a_pattern_that_tokenizers_1_does_not_run(trained: C
     kinds = [MODELS[kind] for kind in ("wordpiece", "wordpiece-bytes", "word")]
     own = {**MODELS["bpe-bytes"], "pretokenize": {"pattern": "koktok"}}
     for recipe in (own, *kinds, {"pretokenize": {"split": "scripts", "digits": "single"}}):
-        tokenizer = Tokenizer.load(trained(**recipe))
+        tokenizer = load(trained(**recipe))
         node = json.dumps(cutting(tokenizer.vocab, tokenizer.pattern)[1])
         assert "Regex" not in node
         assert len(node) < 2000

@@ -68,7 +68,7 @@ def test_other_ids_fail_verify_and_a_missing_probe_does_not(trained: Callable[..
     folder = load(trained()).save(tmp_path / "a")
     (folder / PROBE).write_text(probe_json(lambda lines: [[1] for _ in lines]), encoding="utf-8")
     row = next(finding for finding in verify(folder).findings if finding.check == PROBE)
-    assert (row.outcome, row.looked, row.wrong) == ("fail", 60, 60)
+    assert (row.outcome, row.checked, row.wrong) == ("fail", 60, 60)
     (folder / PROBE).unlink()
     row = next(finding for finding in verify(folder).findings if finding.check == PROBE)
     assert row.outcome == "not run"

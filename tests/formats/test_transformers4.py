@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import pytest
 from conftest import MODELS
 from transformers import AutoTokenizer
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.model.special import STYLES
 from koktok.tokenizer.restyle import restyle
 
@@ -52,22 +50,6 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="session")
-def python4(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with transformers 4.57.6."""
-    home = tmp_path_factory.getbasetemp() / "transformers4"
-    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    venv.create(home, with_pip=True)
-    made = subprocess.run(
-        [python, "-m", "pip", "install", "-q", "transformers==4.57.6", "jinja2"],
-        capture_output=True,
-        text=True,
-    )
-    if made.returncode:
-        pytest.skip(f"pip could not install transformers 4.57.6: {made.stderr.strip()[-200:]}")
-    return python
-
-
 def ask(python: Path, folder: Path, lines: list[str], tmp: Path) -> dict[str, Any]:
     (tmp / "lines.json").write_text(json.dumps(lines), encoding="utf-8")
     words = [folder, tmp / "lines.json", tmp / "out"]
@@ -96,7 +78,7 @@ def test_the_folder_loads_in_version_4(
     model: str, style: Any, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
 ) -> None:
     chat = {"gpt": "chatml", "llama": "llama-3"}.get(style)
-    ours = restyle(Tokenizer.load(trained(**MODELS[model])), style, chat_template=chat, pad_to_multiple=64)
+    ours = restyle(load(trained(**MODELS[model])), style, chat_template=chat, pad_to_multiple=64)
     injected = [f"나는  {token}나" for token in ours.vocab.specials]
     lines = [*injected, *mini[::3], "", "  두  칸 "]
     found = ask(python4, ours.save(tmp_path / "tokenizer"), lines, tmp_path)
@@ -123,7 +105,7 @@ def test_words_given_apart_in_version_4(
     model: str, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
 ) -> None:
     folder = trained(pretokenize={"prefix_space": True}, **MODELS[model])
-    ours, lines = Tokenizer.load(folder), [line for line in mini if line.split()][::3]
+    ours, lines = load(folder), [line for line in mini if line.split()][::3]
     found = ask(python4, folder, lines, tmp_path)
     assert found["apart"] == ours.encode(" ".join(lines[0].split())).ids
     assert found["ids"] == [ours.encode(line).ids for line in lines]

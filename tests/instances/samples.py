@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from conftest import ROOT
 
-from koktok import Tokenizer
+from koktok import Tokenizer, load
 from koktok.instances.masking import IGNORED
 from koktok.instances.word_cuts import WordCuts
 from koktok.segment import Morpheme, Policy
@@ -52,7 +52,7 @@ def unpacked(kind: str) -> Path:
 @lru_cache
 def styled(kind: str, style: str = "bert") -> Tokenizer:
     """A vocabulary with the special tokens of a style."""
-    return restyle(Tokenizer.load(unpacked(kind)), style)
+    return restyle(load(unpacked(kind)), style)
 
 
 class Syllables:

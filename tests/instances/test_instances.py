@@ -44,7 +44,7 @@ from koktok.tokenizer.restyle import restyle
 
 @lru_cache
 def loaded(folder: Path) -> Tokenizer:
-    return Tokenizer.load(folder)
+    return load(folder)
 
 
 def marked(tokenizer: Tokenizer, texts: list[str], segmenter: Any = None) -> list[list[tuple[str, int]]]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.metrics.gold import FUNCTIONAL, KINDS, GoldCorpus, kind_of, read_gold, readers, surface_cuts
+from koktok.metrics.gold import FUNCTIONAL, GOLD_BOUNDARIES, GoldCorpus, gold_boundary, read_gold, readers, surface_cuts
 from koktok.metrics.gold.align_words import align_words
 from koktok.metrics.gold.sentences import word_class
 
@@ -141,20 +141,20 @@ def test_every_border_is_one_or_the_other_or_at_an_edge(form: str, morphemes: li
 
 
 def test_kinds_in_both_tag_sets() -> None:
-    assert [kind_of(*pair) for pair in (("ncn", "jco"), ("NNG", "JKO"), ("pvg", "ecs"), ("VV", "EC"))] == [
+    assert [gold_boundary(*pair) for pair in (("ncn", "jco"), ("NNG", "JKO"), ("pvg", "ecs"), ("VV", "EC"))] == [
         "N|J", "N|J", "V|E", "V|E",
     ]  # fmt: skip
-    assert kind_of("ep", "ef") == kind_of("EP", "EF") == "E|E"
-    assert kind_of("ncn", "jp") == kind_of("NNG", "VCP") == "*|VCP"
-    assert kind_of("NNG", "XSV") == kind_of("NNG", "XSA") == kind_of("ncps", "xsm") == "*|XSV"
-    assert kind_of("NNG", "XSN") == kind_of("paa", "xsa") == "*|XSN"
-    assert [kind_of("xsv", "etm"), kind_of("jp", "ef")] == ["XS|E", "VCP|E"]
-    assert [kind_of("jca", "jxt"), kind_of("EC", "JX"), kind_of("ecx", "px")] == ["J|J", "E|J", "E|V"]
-    assert kind_of("NNG", "NNG") == "N|N"
-    assert kind_of("MAG", "NNG") == kind_of("NNG", "EF") == "other"
-    assert set(FUNCTIONAL) < set(KINDS)
+    assert gold_boundary("ep", "ef") == gold_boundary("EP", "EF") == "E|E"
+    assert gold_boundary("ncn", "jp") == gold_boundary("NNG", "VCP") == "*|VCP"
+    assert gold_boundary("NNG", "XSV") == gold_boundary("NNG", "XSA") == gold_boundary("ncps", "xsm") == "*|XSV"
+    assert gold_boundary("NNG", "XSN") == gold_boundary("paa", "xsa") == "*|XSN"
+    assert [gold_boundary("xsv", "etm"), gold_boundary("jp", "ef")] == ["XS|E", "VCP|E"]
+    assert [gold_boundary("jca", "jxt"), gold_boundary("EC", "JX"), gold_boundary("ecx", "px")] == ["J|J", "E|J", "E|V"]
+    assert gold_boundary("NNG", "NNG") == "N|N"
+    assert gold_boundary("MAG", "NNG") == gold_boundary("NNG", "EF") == "other"
+    assert set(FUNCTIONAL) < set(GOLD_BOUNDARIES)
     assert all(
-        kind_of(a, b) in KINDS
+        gold_boundary(a, b) in GOLD_BOUNDARIES
         for a in ("NNG", "VV", "JX", "EC", "XSV", "VCP", "SF")
         for b in ("NNG", "VX", "JX", "EC", "XSN", "VCP")
     )

@@ -9,7 +9,7 @@ import pytest
 import tokenizers
 from conftest import MODELS
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, load
 from koktok.errors import InputError
 from koktok.model.decoding import Stream
 from koktok.model.vocab import Vocab
@@ -44,7 +44,7 @@ def test_every_syllable_of_jamo_in_every_cut() -> None:
 
 
 def test_a_wrong_id_leaves_the_stream_as_it_was(trained: Trained) -> None:
-    tokenizer = Tokenizer.load(trained(**MODELS["jamo model"]))
+    tokenizer = load(trained(**MODELS["jamo model"]))
     ids = tokenizer.encode("가나다 漢字").ids
     stream = tokenizer.stream()
     parts = []
@@ -70,7 +70,7 @@ class TestHuggingFace:
         """It waits while the text ends in U+FFFD and has no `finish`: a model stopped in mid-character, or a text that
         really ends so, loses its last characters. Ours gives what `decode` gives."""
         folder = trained(**MODELS[model])
-        ours = Tokenizer.load(folder)
+        ours = load(folder)
         for ids in (ours.encode("가\ufffd").ids, ours.encode("가😀").ids[:-1]):
             assert "".join(pushed(ours.stream(), ids)) == ours.decode(ids)
             assert ours.decode(ids).endswith("\ufffd")
@@ -79,7 +79,7 @@ class TestHuggingFace:
     def test_it_fails_on_jamo(self, trained: Trained, mini: list[str]) -> None:
         """It wants each text to begin with the one before; 나 does not begin 난. Ours waits."""
         folder = trained(**MODELS["jamo model"])
-        ours = Tokenizer.load(folder)
+        ours = load(folder)
         died = 0
         for line in mini[::90]:
             ids = ours.encode(line).ids

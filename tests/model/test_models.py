@@ -24,7 +24,7 @@ from koktok.bulk.solvers import Solver
 from koktok.bulk.texts import Texts
 from koktok.formats.hf import _model
 from koktok.model.models import BpeModel, UnigramModel, WordPieceModel, model_for
-from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, KINDS, MARK, ModelKind, Vocab, spell
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, KINDS, MARK, Vocab, VocabKind, spell
 
 ALPHABET = "가나ㅋ a<0x>A#"
 """Of every vocabulary; holds what spells the byte piece `<0x0A>`, and the mark of WordPiece."""
@@ -36,7 +36,7 @@ texts = st.text(ALPHABET + "é😀▁", max_size=40) | st.integers(1, 60).map(la
 
 
 @st.composite
-def vocabularies(draw: st.DrawFn, kind: ModelKind) -> Vocab:
+def vocabularies(draw: st.DrawFn, kind: VocabKind) -> Vocab:
     """Pieces in any order: many that only some order of joins can reach, as after an import or a selection."""
     row = KINDS[kind]
     if row.bytewise:
@@ -84,7 +84,7 @@ def ids_of_hf(vocab: Vocab, text: str, **changes: Any) -> list[int]:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None)
 @given(data=st.data())
-def test_all_engines_give_the_same_ids(kind: ModelKind, data: st.DataObject) -> None:
+def test_all_engines_give_the_same_ids(kind: VocabKind, data: st.DataObject) -> None:
     """Law 6 of models. Spans are compared where Hugging Face does not fuse those of unknown characters."""
     row, vocab, text = KINDS[kind], data.draw(vocabularies(kind)), data.draw(texts)
     ids, spans = model_for(vocab).encode(text)
@@ -102,7 +102,7 @@ def test_all_engines_give_the_same_ids(kind: ModelKind, data: st.DataObject) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-def test_spans_cover_the_pretoken_and_ids_spell_it(kind: ModelKind, data: st.DataObject) -> None:
+def test_spans_cover_the_pretoken_and_ids_spell_it(kind: VocabKind, data: st.DataObject) -> None:
     vocab, text = data.draw(vocabularies(kind)), data.draw(texts)
     model = model_for(vocab)
     ids, spans = model.encode(text)
@@ -122,7 +122,7 @@ def test_spans_cover_the_pretoken_and_ids_spell_it(kind: ModelKind, data: st.Dat
 
 
 def test_every_kind_has_a_row() -> None:
-    assert set(KINDS) == set(get_args(ModelKind))
+    assert set(KINDS) == set(get_args(VocabKind))
 
 
 # ── Unigram ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,11 +12,11 @@ from conftest import MODELS, koktok
 from hypothesis import given
 from strategies import korean_text
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, Tokenizer, load
 from koktok.errors import ArtifactError, RecipeError, UsageError
 from koktok.formats.folder import files_of
 from koktok.model.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, style_for, tokens_of
-from koktok.model.vocab import UNKNOWN, ModelKind, Vocab
+from koktok.model.vocab import UNKNOWN, Vocab, VocabKind
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.restyle import chat_template_of, restyle
 
@@ -36,9 +36,7 @@ def styled(
 ) -> tuple[Tokenizer, Path]:
     """A tokenizer of every kind that was restyled after its training, and its folder."""
     kind, style = request.param
-    tokenizer = restyle(
-        Tokenizer.load(trained(**MODELS[kind])), style, chat_template=CHATS.get(style), pad_to_multiple=64
-    )
+    tokenizer = restyle(load(trained(**MODELS[kind])), style, chat_template=CHATS.get(style), pad_to_multiple=64)
     return tokenizer, tokenizer.save(tmp_path_factory.mktemp("styled") / "tokenizer")
 
 
@@ -52,7 +50,7 @@ def auto(styled: tuple[Tokenizer, Path]) -> Any:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("model", [*get_args(ModelKind), "unigram-em"])
+@pytest.mark.parametrize("model", [*get_args(VocabKind), "unigram-em"])
 def test_every_style_has_the_tokens_of_its_template_and_its_model(style: Any, model: Any) -> None:
     for chat in ("", *CHAT_TEMPLATES):
         tokens = tokens_of(style, model, chat)
@@ -165,8 +163,8 @@ def test_pieces_do_not_depend_on_the_style(text: str) -> None:
 
 def test_a_style_chosen_before_or_after_the_training_is_the_same(trained: Callable[..., Path]) -> None:
     special = {"style": "bert", "pad_to_multiple": 64}
-    before = Tokenizer.load(trained(special=special))
-    after = restyle(Tokenizer.load(trained()), **special)
+    before = load(trained(special=special))
+    after = restyle(load(trained()), **special)
     assert before.recipe == after.recipe
     assert before.vocab == after.vocab
     assert before.vocab.size % 64 == 0
@@ -258,6 +256,8 @@ class TestTransformers:
             return
         talk = [{"role": "user", "content": "안녕"}, {"role": "assistant", "content": "반가워"}]
         text = auto.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
+        spaced = [{**turn, "content": f"\n {turn['content']}\n"} for turn in talk]
+        assert auto.apply_chat_template(spaced, tokenize=False, add_generation_prompt=True) == text
         wanted = {
             "chatml": "<|im_start|>user\n안녕<|im_end|>\n<|im_start|>assistant\n반가워<|im_end|>\n<|im_start|>assistant\n",
             "llama-3": "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\n안녕<|eot_id|><|start_header_id|>"
@@ -285,7 +285,7 @@ class TestTransformers:
 def test_a_config_of_a_model_does_not_change_ids(trained: Callable[..., Path], tmp_path: Path) -> None:
     """transformers 5 maps a config.json's model type to a tokenizer class, some of which rebuild tokenizer.json."""
     transformers = pytest.importorskip("transformers", reason="the extra `transformers` is not installed")
-    tokenizer = restyle(Tokenizer.load(trained()), "bert")
+    tokenizer = restyle(load(trained()), "bert")
     folder, text = tokenizer.save(tmp_path / "tokenizer"), "  나는 (어제) 2번 갔다가▁ 왔다"
     for model in ("bert", "electra", "roberta", "gpt2", "gpt_neox", "llama", "t5", "modernbert", "gemma3", "exaone4"):
         (folder / "config.json").write_text(json.dumps({"model_type": model}), encoding="utf-8")
@@ -304,7 +304,7 @@ def test_what_train_new_from_iterator_loses(trained: Callable[..., Path], mini: 
         found[kind] = other.decode(other("가😀나")["input_ids"])
         before, after = (json.loads(one.backend_tokenizer.to_str()) for one in (auto, other))
         assert all(before[key] == after[key] for key in ("normalizer", "pre_tokenizer", "decoder"))
-    assert found == {"unigram": "가\x00나", "bpe": "가나", "bpe-bytes": "가😀나"}
+    assert found == {"unigram": "가\ufffd나", "bpe": "가나", "bpe-bytes": "가😀나"}
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (done.stdout, done.stderr) == ("", "")
-    made = Tokenizer.load(tmp_path / "gpt")
+    made = load(tmp_path / "gpt")
     assert (made.vocab.size, made.style.model_max_length, made.style.padding_side) == (2304, 99, "left")
     assert made.recipe.jamo == "fallback"
     assert "There is a chat template." in (tmp_path / "gpt" / "README.md").read_text(encoding="utf-8")

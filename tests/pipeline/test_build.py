@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import MINI, MODELS, ROOT
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, load
 from koktok.count import Counts, count_words, sample, words_of
 from koktok.count.counting import read
 from koktok.count.prepared import prepare
@@ -70,7 +70,7 @@ def test_weights_multiply_the_counts_of_a_source(tmp_path: Path) -> None:
 
 
 def test_the_signature_tells_what_was_read_and_who_ran(trained: Trained) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     signature = tokenizer.signature
     assert signature["segmenter"].startswith("kiwi:0.")
     assert signature["lines"] == 1025
@@ -245,7 +245,7 @@ def uncut(words: Counts) -> Silver:
 
 def test_figures_are_those_of_the_text(trained: Trained, mini: list[str]) -> None:
     """Words weighted by their counts give what encoding the lines gives."""
-    tokenizer, mini = Tokenizer.load(trained(train={"superwords": 0.0})), [line for line in mini if "  " not in line]
+    tokenizer, mini = load(trained(train={"superwords": 0.0})), [line for line in mini if "  " not in line]
     tokens = [i for line in mini for i in tokenizer.encode(line).ids]
     first = Counter()  # the tokenizer puts the space before a word
     for word, n in count_words(mini).items():
@@ -259,7 +259,7 @@ def test_figures_are_those_of_the_text(trained: Trained, mini: list[str]) -> Non
 
 def test_unknown_words_and_bytes_are_counted_for_every_model(trained: Trained, mini: list[str]) -> None:
     words = count_words(mini)
-    word, spelled = (Tokenizer.load(trained(**MODELS[name])) for name in ("word", "bpe-bytes"))
+    word, spelled = (load(trained(**MODELS[name])) for name in ("word", "bpe-bytes"))
     ids = [i for line in mini for i in word.encode(line).ids]
     assert our_row("x", word, uncut(words)).figures.unknown == pytest.approx(
         ids.count(word.vocab.unknown_id) / len(ids)

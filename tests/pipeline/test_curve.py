@@ -143,7 +143,7 @@ def test_rows_are_what_a_training_gives(halves, rows):
         model = model_for(again[row.name, row.vocab_size].vocab)
         assert figures(row) == second_way(lambda word, model=model: model.encode(word)[1], held, eojeols)
         point = next(point for point in POINTS if point.name == row.name)
-        assert row.dials == {key: value for key, value in vars(point).items() if key != "name"}
+        assert row.settings == {key: value for key, value in vars(point).items() if key != "name"}
 
 
 def test_a_small_text_lowers_the_floor_of_a_point_that_asks_for_candidates(halves):
@@ -152,7 +152,7 @@ def test_a_small_text_lowers_the_floor_of_a_point_that_asks_for_candidates(halve
     with pytest.raises(VocabSizeError):
         frontier(job, held, held_eojeols=eojeols, vocab_sizes=[3000], points=[replace(short, min_count=5, per_id=0.0)])
     (row,) = frontier(job, held, held_eojeols=eojeols, vocab_sizes=[3000], points=[short])
-    assert row.dials["min_count"] == short.min_count, "the setting is told as it was asked for"
+    assert row.settings["min_count"] == short.min_count, "the setting is told as it was asked for"
 
 
 def test_the_dial_is_a_dial(rows):
@@ -216,7 +216,7 @@ def test_measure_by_the_second_way(held, longer, eojeols):
         return
     row = measure("mine", vocab, silver_of(held, eojeols), nu=1)
     assert figures(row) == second_way(lambda word: model_for(vocab).encode(word)[1], held, eojeols)
-    assert (row.name, row.vocab_size, row.dials) == ("mine", vocab.size, {"nu": 1})
+    assert (row.name, row.vocab_size, row.settings) == ("mine", vocab.size, {"nu": 1})
     assert row.f1 <= row.ceiling + 1e-12
 
 

@@ -1,36 +1,17 @@
-"""The trainers by keyword, without a recipe: sizes, alphabets and ties that no recipe has."""
+"""The trainers by keyword, without a recipe: sizes and alphabets that no recipe has."""
 
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
-from koktok.model.vocab import FORBIDDEN, Vocab
+from koktok.model.vocab import Vocab
 from koktok.recipe import TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training import baselines, bpe, spm, unigram, unigram_em, wordpiece
 from koktok.training.job import Job, Learnt
 from koktok.training.unigram_point import PRESETS, chosen
-
-
-class _HuggingFaceTies(bpe.Learner):
-    """Of equal counts the pair of the oldest symbols."""
-
-    def tie_key(self, left: int, right: int) -> Any:
-        return left, right
-
-
-class _SentencePieceTies(bpe.Learner):
-    """Of equal counts the pair with the shortest piece, then by string."""
-
-    def tie_key(self, left: int, right: int) -> Any:
-        piece = self.pieces[left] + self.pieces[right]
-        return len(piece), piece.replace(" ", FORBIDDEN)
-
-
-_TIES = {"pair": bpe.Learner, "hf": _HuggingFaceTies, "spm": _SentencePieceTies}
 
 
 def _job(counts: SegmentedCounts, vocab_size: int, kind: str, given: dict[str, Any]) -> Job:
@@ -97,9 +78,9 @@ def train_bpe(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Lear
     kind, given = _of_alphabet(given, "bpe")
     if given.get("superwords", ...) is None:
         del given["superwords"]
+    chosen = given.pop("chosen", False)
     job = _job(counts, vocab_size, kind, given)
-    with patch.object(bpe, "Learner", _TIES[given.pop("ties", "pair")]):
-        return bpe.train_bpe(job, **{"stages": bpe.ANYWHERE, **given})
+    return bpe.train_bpe(job) if chosen else bpe.train_plain_bpe(job, **given)
 
 
 def train_wordpiece(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Learnt:

@@ -21,8 +21,7 @@ from conftest import ROOT
 from hypothesis import given
 from strategies import korean_text
 
-from koktok import Recipe, Tokenizer
-from koktok.adapters.open import load
+from koktok import Recipe, Tokenizer, load
 from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.cli import app
 from koktok.errors import UsageError
@@ -96,7 +95,7 @@ def unpacked(folder: Path, place: Path) -> Path:
 
 @pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)
 def tokenizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    return Tokenizer.load(unpacked(request.param, tmp_path_factory.mktemp("folder")))
+    return load(unpacked(request.param, tmp_path_factory.mktemp("folder")))
 
 
 @pytest.fixture
@@ -138,7 +137,7 @@ def test_the_engine_gives_the_ids_of_python(loaded: Engine, tokenizer: Tokenizer
 
 @pytest.mark.parametrize("name", ["v1-folds", "v1-superwords", "v1-fallback-unigram", "v1-bpe-bytes", "v1-wordpiece"])
 def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
-    tokenizer = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
+    tokenizer = load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
     node.ask("load", [payload(tokenizer), tables()])
 
     @given(korean_text())
@@ -150,7 +149,7 @@ def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen2", "o200k", "cl100k"])
 def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
-    made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path))
+    made = load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path))
     recipe = Recipe().changed(train={"model": "bpe-bytes"}, pretokenize={"pattern": name})
     tokenizer = TrainedTokenizer(recipe, made.vocab)
     node.ask("load", [payload(tokenizer), tables()])
@@ -159,7 +158,7 @@ def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: 
 
 def test_ranks_run_as_tiktoken_runs_them(node: Engine, mini: list[str], tmp_path: Path) -> None:
     """No normalizer, a gap before the special token, and a piece that no join makes."""
-    vocab = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path)).vocab
+    vocab = load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path)).vocab
     ranks = ranks_of(vocab, PublishedPattern(name="o200k"))
     n = len(ranks.ranks)
     table = {**ranks.ranks, " 훈민정음".encode(): n}
@@ -174,7 +173,7 @@ def test_ranks_run_as_tiktoken_runs_them(node: Engine, mini: list[str], tmp_path
 
 @pytest.mark.parametrize("name", ["v1-unigram", "v1-bpe-bytes", "v1-fallback-unigram"])
 def test_a_space_before_the_first_word(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
-    made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
+    made = load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
     tokenizer = TrainedTokenizer(made.recipe.changed(prefix_space=True), made.vocab)
     assert tokenizer.encode("나는").ids != made.encode("나는").ids
     node.ask("load", [payload(tokenizer), tables()])
@@ -184,14 +183,14 @@ def test_a_space_before_the_first_word(name: str, node: Engine, mini: list[str],
 
 
 def test_n_best_and_replay(node: Engine, tmp_path: Path) -> None:
-    made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-unigram", tmp_path))
+    made = load(unpacked(ROOT / "tests" / "folders" / "v1-unigram", tmp_path))
     node.ask("load", [payload(made), tables()])
     for pretoken in (" 학교에서는", "é가", " ", "가나다라마바사"):
         wanted = [
             [list(ids), [list(s) for s in spans], score] for (ids, spans), score in made.model.n_best(pretoken, 7)
         ]
         assert node.ask("nBest", [pretoken, 7]) == wanted
-    made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-bpe", tmp_path))
+    made = load(unpacked(ROOT / "tests" / "folders" / "v1-bpe", tmp_path))
     node.ask("load", [payload(made), tables()])
     steps = node.ask("replay", [" 했습니다."])
     pieces = made.encode(" 했습니다.").pieces
@@ -208,9 +207,7 @@ def test_n_best_and_replay(node: Engine, tmp_path: Path) -> None:
 def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
     place = tmp_path_factory.mktemp("two")
     names = {"first <one>": "v1-unigram", "second": "v1-bpe-bytes"}
-    return {
-        name: Tokenizer.load(unpacked(ROOT / "tests" / "folders" / folder, place)) for name, folder in names.items()
-    }
+    return {name: load(unpacked(ROOT / "tests" / "folders" / folder, place)) for name, folder in names.items()}
 
 
 class ByHand(Whitespace):

@@ -35,7 +35,7 @@ from koktok.segment import (
 from koktok.segment.cache import BATCH, CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.policy import CutColumns, Morpheme, Spans, cuts_of, cuts_of_words, kind_of
-from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.segment.serialized import serialize, spans_of
 
 ALL = Policy.parse("morphemes")
@@ -183,16 +183,16 @@ def test_unknown_policies_and_segmenters_name_the_known() -> None:
 
 
 def test_kinds_of_tags() -> None:
-    assert kind_of("NNG", "SF") is Kind.PUNCTUATION
-    assert kind_of("NNG", "VX") is Kind.AUXILIARY
-    assert kind_of("SL", "UN") is Kind.OTHER
-    assert kind_of("NNG", "XSN", "구체", "화") is Kind.SUFFIX
-    assert kind_of("NNG", "XSN", "사람", "들") is Kind.DERIVATION
-    assert kind_of("XR", "XSA", "그러", "하") is Kind.ROOT
-    assert kind_of("XR", "XSA", "복잡", "하") is Kind.DERIVATION
-    assert kind_of("NNG", "NNG", "외교", "사") is kind_of("NNP", "NNG", "왕", "궁전") is Kind.BOUND
-    assert kind_of("NNG", "NNG", "문학", "작품") is kind_of("NNG", "NNG") is Kind.COMPOUND
-    assert kind_of("MAG", "VV") is kind_of("MM", "NNG") is kind_of("NNG", "VA") is Kind.MODIFIER
+    assert kind_of("NNG", "SF") is BoundaryKind.PUNCTUATION
+    assert kind_of("NNG", "VX") is BoundaryKind.AUXILIARY
+    assert kind_of("SL", "UN") is BoundaryKind.OTHER
+    assert kind_of("NNG", "XSN", "구체", "화") is BoundaryKind.SUFFIX
+    assert kind_of("NNG", "XSN", "사람", "들") is BoundaryKind.DERIVATION
+    assert kind_of("XR", "XSA", "그러", "하") is BoundaryKind.ROOT
+    assert kind_of("XR", "XSA", "복잡", "하") is BoundaryKind.DERIVATION
+    assert kind_of("NNG", "NNG", "외교", "사") is kind_of("NNP", "NNG", "왕", "궁전") is BoundaryKind.BOUND
+    assert kind_of("NNG", "NNG", "문학", "작품") is kind_of("NNG", "NNG") is BoundaryKind.COMPOUND
+    assert kind_of("MAG", "VV") is kind_of("MM", "NNG") is kind_of("NNG", "VA") is BoundaryKind.MODIFIER
 
 
 def test_a_user_dictionary_reaches_kiwi(tmp_path: Path) -> None:

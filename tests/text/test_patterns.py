@@ -16,7 +16,7 @@ from hypothesis import given
 from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, load
 from koktok.bulk.units import cuts_of
 from koktok.errors import InputError, RecipeError
 from koktok.formats import gguf
@@ -45,7 +45,7 @@ def learnt(trained: Callable[..., Path]) -> Path:
 @pytest.fixture(scope="module", params=NAMES)
 def folder(request: pytest.FixtureRequest, learnt: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same pieces behind each pattern."""
-    tokenizer = Tokenizer.load(learnt)
+    tokenizer = load(learnt)
     recipe = tokenizer.recipe.changed(pretokenize={"pattern": request.param})
     return TrainedTokenizer(recipe, tokenizer.vocab).save(tmp_path_factory.mktemp("published") / request.param)
 
@@ -69,7 +69,7 @@ def test_tiktokens_spelling_cuts_lines_alike(mini: list[str]) -> None:
 
 
 def test_hugging_face_and_bulk_give_the_same_ids(folder: Path, mini: list[str]) -> None:
-    tokenizer, theirs = Tokenizer.load(folder), tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer, theirs = load(folder), tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     assert tokenizer.recipe.normalize.zero_width is False
     lines = [*tricky_lines(), *mini[::2], *("\n".join(mini[i : i + 5]) for i in range(0, 200, 20))]
     rows = [tokenizer.encode(line).ids for line in lines]
@@ -79,7 +79,7 @@ def test_hugging_face_and_bulk_give_the_same_ids(folder: Path, mini: list[str]) 
 
 
 def test_the_counts_are_cut_by_it(learnt: Path) -> None:
-    tokenizer = Tokenizer.load(learnt)
+    tokenizer = load(learnt)
     for piece in map(unspell, tokenizer.vocab.pieces):
         if "\ufffd" not in piece and "'" not in piece:
             assert not tokenizer.pattern.crosses(piece), piece
@@ -87,7 +87,7 @@ def test_the_counts_are_cut_by_it(learnt: Path) -> None:
 
 def test_tiktoken_gives_the_same_ids(folder: Path, mini: list[str]) -> None:
     pytest.importorskip("tiktoken")
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = load(folder)
     encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
     for line in mini[::3]:
         assert encoding.encode_ordinary(tokenizer.normalize(line)) == tokenizer.encode(line).ids
@@ -109,7 +109,7 @@ def test_javascript_reads_it(pattern: Pattern, mini: list[str]) -> None:
 
 def test_llama_cpp_gives_the_same_ids(folder: Path, mini: list[str], tmp_path: Path) -> None:
     pytest.importorskip("gguf")
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = load(folder)
     if tokenizer.pattern.regex not in [expression for expression, _ in LLAMA_CPP]:
         assert "patterns that are built into it" in unsupported_reason("gguf", tokenizer.vocab, tokenizer.pattern)
         return

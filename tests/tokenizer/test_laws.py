@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
-from koktok import Tokenizer, hangul
+from koktok import Tokenizer, hangul, load
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import ranks_of
 from koktok.model.encoding import BLANK
@@ -65,7 +65,7 @@ class Engines:
     """One trained folder in every library that loads it."""
 
     def __init__(self, folder: Path) -> None:
-        self.ours = ours = Tokenizer.load(folder)
+        self.ours = ours = load(folder)
         self.hf = self.spm = self.tiktoken = None
         if (folder / "tokenizer.json").exists():
             self.hf = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -258,8 +258,8 @@ def test_the_vocabulary_is_that_of_the_library(engines: Engines) -> None:
 
 def test_saved_and_loaded_is_the_same(engines: Engines, tmp_path: Path) -> None:
     one = engines.ours.save(tmp_path / "one")
-    two = Tokenizer.load(one).save(tmp_path / "two")
-    assert Tokenizer.load(two) == engines.ours
+    two = load(one).save(tmp_path / "two")
+    assert load(two) == engines.ours
     assert {file.name: file.read_bytes() for file in one.iterdir()} == {
         file.name: file.read_bytes() for file in two.iterdir()
     }

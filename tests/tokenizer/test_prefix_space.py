@@ -13,7 +13,7 @@ from strategies import korean_text
 from tokenizers import Tokenizer as Library
 from transformers import AutoTokenizer
 
-from koktok import Recipe, Tokenizer, train
+from koktok import Recipe, Tokenizer, load, train
 from koktok.errors import RecipeError
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.restyle import restyle
@@ -35,7 +35,7 @@ def folder(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Path
 
 @pytest.fixture(scope="module")
 def tokenizer(folder: Path) -> Tokenizer:
-    return Tokenizer.load(folder)
+    return load(folder)
 
 
 @pytest.mark.parametrize("style", ["plain", "bert", "llama"])
@@ -43,7 +43,7 @@ def test_texts_with_special_and_added_tokens_are_restored(trained: Callable[...,
     """No space is put behind a special token or one that a user adds, and every text comes back."""
     changes = {"special": {"style": style, "trim_offsets": False}, "pretokenize": {"prefix_space": True}}
     folder = trained(train={"vocab_size": 2300}, **changes)
-    tokenizer, auto = Tokenizer.load(folder), AutoTokenizer.from_pretrained(str(folder))
+    tokenizer, auto = load(folder), AutoTokenizer.from_pretrained(str(folder))
     special = tokenizer.style.specials[-1]
     for text in (
         f"앞{special}뒤",
@@ -67,10 +67,10 @@ def test_texts_with_special_and_added_tokens_are_restored(trained: Callable[...,
 
 def test_folders_of_format_1_have_a_space_before_every_part(trained: Callable[..., Path], tmp_path: Path) -> None:
     folder = trained(train={"vocab_size": 2300}, pretokenize={"prefix_space": True})
-    now = Tokenizer.load(folder)
+    now = load(folder)
     before = TrainedTokenizer(now.recipe.changed(format=1), now.vocab)
     library = Library.from_file(str(before.save(tmp_path / "before") / "tokenizer.json"))
-    again = Tokenizer.load(tmp_path / "before")
+    again = load(tmp_path / "before")
     assert (now.prefix, before.prefix, again.prefix) == ("first", "each", "each")
     for text in ("집", " 집", "집<mask>에", "<s> 집"):
         ids = again.encode(text, allowed_special="all").ids
@@ -124,7 +124,7 @@ def test_the_model_and_the_style_decide_by_default() -> None:
 
 
 def test_another_style_changes_no_ids(trained: Callable[..., Path]) -> None:
-    plain = Tokenizer.load(trained(train={"vocab_size": 2300, "model": "bpe-bytes"}))
+    plain = load(trained(train={"vocab_size": 2300, "model": "bpe-bytes"}))
     bert = restyle(plain, "bert")
     assert not bert.prefix
     assert bert.encode("집에 간다.").ids == plain.encode("집에 간다.").ids

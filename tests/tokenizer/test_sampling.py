@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reference.models import all_segmentations, spm
 from strategies import korean_text
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, Tokenizer, load
 from koktok.errors import UsageError
 from koktok.model.models import BpeModel, UnigramModel
 from koktok.model.vocab import Vocab
@@ -150,7 +150,7 @@ def options(kind: str, strength: float) -> dict[str, float]:
 
 @pytest.fixture(scope="module", params=["unigram", *DROPOUT])
 def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
-    return Tokenizer.load(trained(**MODELS[request.param]))
+    return load(trained(**MODELS[request.param]))
 
 
 def test_a_seed_gives_the_same_sample_and_a_generator_continues(tokenizer: Tokenizer) -> None:
@@ -222,14 +222,14 @@ def test_n_best_of_a_text_is_the_top_of_all(text: str, n: int) -> None:
 def test_the_error_for_a_wrong_keyword_names_the_right_one(
     model: str, given: dict[str, float], message: str, trained: Trained
 ) -> None:
-    tokenizer = Tokenizer.load(trained(**MODELS[model]))
+    tokenizer = load(trained(**MODELS[model]))
     with pytest.raises(UsageError, match=message):
         tokenizer.sample(TEXT, **given, seed_or_rng=0)
 
 
 def test_only_unigram_has_n_best(trained: Trained) -> None:
     with pytest.raises(UsageError, match=r"a bpe tokenizer gives segmentations no score.*\nhint: .*unigram"):
-        Tokenizer.load(trained(**MODELS["bpe"])).n_best(TEXT, 2)
+        load(trained(**MODELS["bpe"])).n_best(TEXT, 2)
     for text in (TEXT, ""):
         with pytest.raises(UsageError, match="expected at least 1 as `n`, got 0"):
             SMALL.n_best(text, 0)

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from conftest import MODELS
 
-import koktok.tokenizer.trained
 from koktok import Recipe, Tokenizer
 from koktok.adapters import LibraryTokenizer, load
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
@@ -58,7 +57,7 @@ def test_offsets_of_text_that_normalization_changes(folds: dict, raw: str, expec
 
 
 def test_special_tokens_only_when_allowed(trained: Trained) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     eos = tokenizer.vocab.special_ids["</s>"]
     text = "끝</s>끝"
     assert eos not in tokenizer.encode(text).ids
@@ -85,11 +84,11 @@ def test_special_tokens_only_when_allowed(trained: Trained) -> None:
 def test_errors_name_the_way_out(trained: Trained, call: Callable[[Tokenizer], object], message: str) -> None:
     """All values that are refused: tests/test_bad_input.py."""
     with pytest.raises(InputError, match=message):
-        call(Tokenizer.load(trained()))
+        call(load(trained()))
 
 
 def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path: Path) -> None:
-    tokenizer = Tokenizer.load(trained())
+    tokenizer = load(trained())
     target = tmp_path / "out"
     tokenizer.save(target, extra={"old.txt": "ours"})
     (target / "model.safetensors").write_text("mine")
@@ -168,7 +167,7 @@ def test_a_vocabulary_of_ours_alone_is_saved_and_damage_is_seen(trained: Trained
     ):
         (folder / "vocab.json").write_text(json.dumps(content | change))
         with pytest.raises(ArtifactError, match=message):
-            Tokenizer.load(folder)
+            load(folder)
 
 
 @pytest.mark.parametrize("model", ["wordpiece", "wordpiece-bytes", "word", "bpe-bytes"])
@@ -196,7 +195,7 @@ def test_text_cannot_reach_a_special_token_that_it_was_trained_on(model: str) ->
 @pytest.mark.parametrize("recipe", [{}, MODELS["bpe-bytes"], MODELS["wordpiece"], {"jamo": "fallback"}], ids=str)
 def test_a_used_tokenizer_can_be_copied_and_sent(recipe: dict, trained: Trained, mini: list[str]) -> None:
     """Spawned workers, data loaders and `datasets.map` pickle their tokenizers, used or not."""
-    tokenizer = Tokenizer.load(trained(**recipe))
+    tokenizer = load(trained(**recipe))
     fresh = pickle.dumps(tokenizer)
     lines = mini[:40]
     ids = tokenizer.encode_ids(lines)
@@ -216,8 +215,8 @@ def test_a_used_tokenizer_can_be_copied_and_sent(recipe: dict, trained: Trained,
 
 def test_pickles_are_the_same_in_any_process(trained: Trained) -> None:
     code = (
-        "import pickle, hashlib; from koktok import Tokenizer\n"
-        f"print(hashlib.sha256(pickle.dumps(Tokenizer.load({str(trained())!r}))).hexdigest())"
+        "import pickle, hashlib; from koktok import load\n"
+        f"print(hashlib.sha256(pickle.dumps(load({str(trained())!r}))).hexdigest())"
     )
     found = {
         subprocess.run(
@@ -229,7 +228,7 @@ def test_pickles_are_the_same_in_any_process(trained: Trained) -> None:
 
 
 def test_tokenizers_are_equal_by_content(trained: Trained, tmp_path: Path) -> None:
-    one, again, bpe = (Tokenizer.load(trained(**MODELS[name])) for name in ("unigram", "unigram", "bpe"))
+    one, again, bpe = (load(trained(**MODELS[name])) for name in ("unigram", "unigram", "bpe"))
     assert one == again
     assert len({one, again, bpe}) == 2
     assert one != bpe
@@ -267,7 +266,7 @@ def test_imported_tokenizers_are_copied_too(trained: Trained, tmp_path: Path) ->
             assert same == tokenizer
             assert same.encode_ids(["나는 집에 간다"]) == ids
             assert pickle.loads(pickle.dumps(same.vocab)).digest() == tokenizer.vocab.digest()
-        found |= {tokenizer, Tokenizer.load(folder)}
+        found |= {tokenizer, load(folder)}
     assert len(found) == 4
 
 
@@ -285,7 +284,7 @@ def test_ids_of_special_tokens_are_those_of_transformers(trained: Trained) -> No
     from transformers import PreTrainedTokenizerFast
 
     for recipe in ({}, MODELS["wordpiece"], {"special": {"style": "gpt"}}, {"special": {"style": "roberta"}}):
-        ours = Tokenizer.load(trained(**recipe))
+        ours = load(trained(**recipe))
         theirs = PreTrainedTokenizerFast.from_pretrained(trained(**recipe))
         for role in ("unk", "pad", "bos", "eos"):
             assert getattr(ours, f"{role}_id") == getattr(theirs, f"{role}_token_id"), role
@@ -296,7 +295,7 @@ def test_a_call_is_that_of_transformers(trained: Trained) -> None:
     from transformers import PreTrainedTokenizerFast
 
     folder = trained(special={"style": "roberta"})
-    ours, theirs = Tokenizer.load(folder), PreTrainedTokenizerFast.from_pretrained(folder)
+    ours, theirs = load(folder), PreTrainedTokenizerFast.from_pretrained(folder)
     texts = ["나는 학교에 간다.", "</s>가\u200b나", ""]
     for text in (texts, *texts):
         found, expected = ours(text), theirs(text, split_special_tokens=True)
@@ -312,16 +311,16 @@ def test_a_call_is_that_of_transformers(trained: Trained) -> None:
         ours([3])  # type: ignore[list-item]
 
 
-def test_other_names_of_load(trained: Trained, tmp_path: Path) -> None:
+def test_load_is_the_one_door(trained: Trained, tmp_path: Path) -> None:
     folder = trained()
-    expected = Tokenizer.load(folder)
-    assert Tokenizer.from_pretrained(str(folder)) == expected
-    assert Tokenizer.from_file(folder / "tokenizer.json") == expected
+    expected = load(folder)
+    assert isinstance(expected, TrainedTokenizer)
+    assert TrainedTokenizer.load(folder / "tokenizer.json") == expected
+    assert not {"load", "from_pretrained", "from_file"} & {*dir(Tokenizer)}
     shutil.copy(folder / "tokenizer.json", tmp_path)
     with pytest.raises(ArtifactError, match=r"there is no koktok.toml in it\nhint: koktok.load\(.*tokenizer.json"):
         TrainedTokenizer.load(tmp_path)
     with pytest.raises(UsageError, match=r"`klue/bert-base` is no file or folder.*\nhint: hf download klue/bert-base "):
-        Tokenizer.from_pretrained("klue/bert-base")
-    assert Tokenizer.load(tmp_path) != expected
-    assert koktok.load(tmp_path).encode("나는 학교에").ids == expected.encode("나는 학교에").ids
-    assert koktok.load(folder) == expected
+        load("klue/bert-base")
+    assert load(tmp_path) != expected
+    assert load(tmp_path).encode("나는 학교에").ids == expected.encode("나는 학교에").ids

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, Tokenizer, load
 from koktok.tokenizer.restyle import restyle
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -28,7 +28,7 @@ def folder(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Path
 
 @pytest.fixture(scope="module")
 def tokenizer(folder: Path) -> Tokenizer:
-    found = Tokenizer.load(folder)
+    found = load(folder)
     assert found.style.trim_offsets
     return found
 

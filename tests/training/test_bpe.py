@@ -1,7 +1,6 @@
-"""The BPE trainer: parity with Hugging Face and SentencePiece, stages, determinism, errors."""
+"""The BPE trainer: parity with Hugging Face, the state of its words, boundaries that are kept, targets."""
 
 import gzip
-import io
 import json
 import random
 import re
@@ -10,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.trainers import train_bpe
@@ -18,16 +16,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 import koktok.training.bpe
 from koktok.count import count_words
-from koktok.errors import RecipeError
-from koktok.files.sentencepiece_model import ModelProto
 from koktok.model.models import BpeModel
-from koktok.model.vocab import spell, unspell
+from koktok.model.vocab import spell
 from koktok.recipe import Recipe
 from koktok.segment import Policy, segment_counts
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.training.alphabet import joined_bytes
-from koktok.training.bpe import Stage, curriculum
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST
 from koktok.training.log import account
@@ -48,34 +43,6 @@ def hf_merges(words: dict[str, int], merges: int, *, max_length: int | None = No
     return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
 
 
-def spm_pieces(words: dict[str, int], merges: int, max_length: int = 16) -> list[str]:
-    """Merged pieces of SentencePiece's trainer on exactly these words, ▁ spelled as a space."""
-    model = io.BytesIO()
-    size = len({char for word in words for char in word}) + merges + 1
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([f"{word}\t{n}" for word, n in words.items()]),
-        input_format="tsv",
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=size,
-        character_coverage=1.0,
-        max_sentencepiece_length=max_length,
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        add_dummy_prefix=False,
-        split_by_unicode_script=False,
-        split_by_number=False,
-        unk_id=0,
-        bos_id=-1,
-        eos_id=-1,
-        pad_id=-1,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    proto = ModelProto(model.getvalue())
-    return [row.piece.replace("▁", " ") for row in proto.pieces[1:] if len(row.piece) > 1]
-
-
 def real_words(folder: Path, lines: int) -> dict[str, int]:
     """Whitespace words of real text with their leading space; none holds ▁, none is longer than SentencePiece reads."""
     found: Counter[str] = Counter()
@@ -89,13 +56,14 @@ def real_words(folder: Path, lines: int) -> dict[str, int]:
 def train(words: dict[str, int], merges: int, **options: object) -> list[tuple[str, str]]:
     counts = counts_of(words)
     size = 256 + len({char for word in words for char in word}) + merges
-    return list(train_bpe(counts, vocab_size=size, **{"min_count": 1, **options}).merges)
+    return list(train_bpe(counts, vocab_size=size, **{"lowest": 1, **options}).merges)
 
 
 def naive(words: dict[str, int], merges: int) -> list[tuple[str, str]]:
-    """Count everything anew for every merge; ties by the pair."""
+    """Count everything anew for every merge; of equal pairs that of the oldest symbols."""
     rows = [(list(word), n) for word, n in words.items()]
     made: list[tuple[str, str]] = []
+    age = {symbol: i for i, symbol in enumerate(sorted({char for word in words for char in word}))}
     while len(made) < merges:
         pairs: Counter[tuple[str, str]] = Counter()
         for parts, n in rows:
@@ -103,8 +71,9 @@ def naive(words: dict[str, int], merges: int) -> list[tuple[str, str]]:
                 pairs[pair] += n
         if not pairs:
             break
-        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        best = min(pairs, key=lambda pair: (-pairs[pair], age[pair[0]], age[pair[1]]))
         made.append(best)
+        age["".join(best)] = len(age)
         for parts, _ in rows:
             i = 0
             while i < len(parts) - 1:
@@ -126,31 +95,15 @@ def test_equal_to_counting_everything_anew(words: dict[str, int], merges: int) -
 
 @settings(max_examples=100, deadline=None)
 @given(tables | laugh, st.integers(0, 30))
-def test_ties_hf_gives_hugging_faces_merges(words: dict[str, int], merges: int) -> None:
-    assert train(words, merges, ties="hf", max_length=99) == hf_merges(words, merges)
-
-
-spm_tables = st.dictionaries(
-    st.text("가나ㅋa", min_size=1, max_size=8).map(lambda word: " " + word), st.integers(1, 6), min_size=1, max_size=12
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(spm_tables, st.integers(1, 10))
-def test_ties_spm_gives_sentencepieces_pieces(words: dict[str, int], merges: int) -> None:
-    made = ["".join(pair) for pair in train(words, merges, ties="spm")]
-    assert made == spm_pieces(words, merges)[: len(made)]
+def test_equal_to_hugging_faces_merges(words: dict[str, int], merges: int) -> None:
+    assert train(words, merges, max_length=99) == hf_merges(words, merges)
 
 
 @pytest.mark.parametrize("lines", [300, pytest.param(6000, marks=pytest.mark.slow)])
 def test_parity_on_real_text(shared_text: Path, lines: int) -> None:
     words = real_words(shared_text, lines)
     merges = 2000 if lines < 1000 else 20_000
-    assert train(words, merges, ties="hf", max_length=99) == hf_merges(words, merges)
-    short = {word: n for word, n in words.items() if len(word) < 1000}
-    made = ["".join(pair) for pair in train(short, merges, ties="spm")]
-    assert len(made) == merges
-    assert made == spm_pieces(short, merges)
+    assert train(words, merges, max_length=99) == hf_merges(words, merges)
 
 
 @pytest.mark.parametrize("lines", [300])
@@ -174,7 +127,7 @@ known, strange = "가각나é…漢😀a ", "갂뷁字😁ö"
 def test_a_piece_ends_inside_a_character_only_as_a_step_to_one(words: dict[str, int], text: str) -> None:
     """Law 17: text of characters that have a piece holds neither a part of one nor a step."""
     size = 256 + len(joined_bytes(known)) + 6
-    vocab = train_bpe(counts_of(words), vocab_size=size, alphabet="bytes", characters=known, min_count=1).vocab
+    vocab = train_bpe(counts_of(words), vocab_size=size, alphabet="bytes", characters=known, lowest=1).vocab
     pieces = dict(zip(vocab.pieces, vocab.token_bytes, strict=True))
     whole = {char.encode() for char in known}
     assert whole <= set(pieces.values())
@@ -190,52 +143,52 @@ def test_a_piece_ends_inside_a_character_only_as_a_step_to_one(words: dict[str, 
     assert encode(text) == alone
 
 
-@settings(max_examples=100, deadline=None)
-@given(tables | laugh, st.sampled_from(["pair", "hf", "spm"]), st.randoms(use_true_random=False))
-def test_run_time_makes_the_last_state_of_the_training(words: dict[str, int], ties: str, rng: random.Random) -> None:
+@settings(max_examples=150, deadline=None)
+@given(tables | laugh, st.booleans(), st.randoms(use_true_random=False))
+def test_run_time_makes_the_last_state_of_the_training(words: dict[str, int], chosen: bool, rng: random.Random) -> None:
+    """A merge is made at all its places, so nothing has to be segmented anew, and every piece is used or a part (law 15)."""
     cut = SegmentedCounts.from_items(
-        (word, [Cut(i) for i in range(1, len(word)) if rng.random() < 0.3], n) for word, n in words.items()
+        (word, [Cut(i) for i in range(1, len(word)) if rng.random() < 0.3], 9 * n) for word, n in words.items()
     )
-    for stages in (curriculum(0.0), curriculum(0.5)):
-        result = train_bpe(cut, vocab_size=256 + 4 + 12, characters="가나ㅋ ", stages=stages, ties=ties, min_count=1)
-        model = BpeModel(result.vocab)
-        assert result.log["stages"][-1]["tokens"] == sum(n * len(model.encode(word)[0]) for word, n in words.items())
-        assert len(set(result.vocab.pieces)) == len(result.vocab.pieces)
-        for word in words:
-            encoded = [result.vocab.tokens[i] for i in model.encode(word)[0]]
-            assert "".join(encoded) == word
+    result = train_bpe(cut, vocab_size=256 + 4 + 12, characters="가나ㅋ ", chosen=chosen)
+    model = BpeModel(result.vocab)
+    found = {word: [result.vocab.tokens[i] for i in model.encode(word)[0]] for word in words}
+    assert result.log["stages"][-1]["tokens"] == sum(9 * n * len(found[word]) for word, n in words.items())
+    assert len(set(result.vocab.pieces)) == len(result.vocab.pieces)
+    made = {"".join(pair) for pair in result.merges}
+    assert made <= {part for pair in result.merges for part in pair} | {t for tokens in found.values() for t in tokens}
+    for piece in made:
+        assert [result.vocab.tokens[i] for i in model.encode(piece)[0]] == [piece]
 
 
-CUT = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서|는": 3, " 학교|는": 3, " 집|은": 2})
+# 학교에서 stands in more places than all the rest, and a particle is a boundary that is worth keeping.
+CUT = SegmentedCounts.from_items(
+    (word, [Cut(at, BoundaryKind.JOSA) for at in cuts], n)
+    for word, cuts, n in [
+        (" 학교에서", [3], 90),
+        (" 집에서", [2], 60),
+        (" 산에서", [2], 30),
+        (" 학교", [], 20),
+        (" 에서", [], 1),
+    ]
+)
 
 
 def merged(result: object) -> list[str]:
     return ["".join(pair) for pair in result.merges]  # type: ignore[attr-defined]
 
 
-def test_a_stage_inside_morphemes_never_joins_over_a_cut() -> None:
-    one = train_bpe(CUT, vocab_size=999, stages=curriculum(1.0), min_count=1)
-    assert merged(one) == [" 학", " 학교", "에서", " 집"]
-    free = train_bpe(CUT, vocab_size=999, min_count=1)
-    assert " 집에서" in merged(free)
+def test_a_boundary_that_the_choice_keeps_is_not_joined_over() -> None:
+    kept = train_bpe(CUT, vocab_size=256 + 7 + 5, chosen=True, options={"preset": "aligned"})
+    assert merged(kept) == ["에서", " 학", " 학교", " 집", " 산"]
+    plain = train_bpe(CUT, vocab_size=256 + 7 + 5)
+    assert {" 학교에서", " 집에서"} & set(merged(plain))
 
 
-def test_what_a_stage_cannot_use_goes_to_the_next() -> None:
-    both = train_bpe(CUT, vocab_size=256 + 8 + 6, stages=curriculum(0.9), min_count=1)
-    assert [record["merges"] for record in both.log["stages"]] == [4, 2]
-    assert [record["wanted"] for record in both.log["stages"]] == [5, 2]
-    assert merged(both)[:4] == [" 학", " 학교", "에서", " 집"]
-    assert both.log["stages"][0]["parts"] == 5
-    assert (both.log["stages"][0]["first_count"], both.log["stages"][0]["last_count"]) == (7, 5)
-    assert both.log["stages"][1]["parts"] == 4
-
-
-def test_a_stage_swallows_the_kinds_that_it_names() -> None:
-    counts = SegmentedCounts.from_items(
-        [("먹었다", [Cut(1, Kind.EOMI), Cut(2, Kind.EOMI_CHAIN)], 5), ("집에", [Cut(1, Kind.JOSA)], 9)]
-    )
-    stages = (Stage("endings", 1.0, frozenset({Kind.EOMI_CHAIN})),)
-    assert merged(train_bpe(counts, vocab_size=999, stages=stages)) == ["었다"]
+def test_what_is_left_goes_to_joins_over_boundaries() -> None:
+    more = train_bpe(CUT, vocab_size=256 + 7 + 7, chosen=True, options={"preset": "aligned"})
+    assert [(stage["stage"], stage["merges"]) for stage in more.log["stages"]] == [("chosen", 5), ("rest", 2)]
+    assert merged(more)[5:] == [" 학교에서", " 집에서"]
 
 
 def test_a_refused_piece_is_never_made_but_longer_ways_around_it_are() -> None:
@@ -243,20 +196,6 @@ def test_a_refused_piece_is_never_made_but_longer_ways_around_it_are() -> None:
     result = train_bpe(words, vocab_size=999, crosses=lambda piece: piece == "가나")
     assert merged(result) == ["나다", "가나다"]
     assert result.log["stages"][0]["refused"] == 1
-
-
-@pytest.mark.parametrize(
-    ("ties", "expected"),
-    [
-        # aa and then bb are made first; (aa, aac), (bb, c) and (x, b) stand 5 times each.
-        ("pair", ("aa", "d")),  # the smallest left string
-        ("hf", ("x", "b")),  # the oldest symbols: characters come before pieces
-        ("spm", ("x", "b")),  # the shortest piece
-    ],
-)
-def test_the_tie_rules_on_a_table(ties: str, expected: tuple[str, str]) -> None:
-    words = {"aad": 5, "bbc": 5, "xb": 5, "aa": 9, "bb": 8}
-    assert train(words, 3, ties=ties) == [("a", "a"), ("b", "b"), expected]
 
 
 # ── targets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -268,7 +207,7 @@ def text(mini: list[str], kiwi: KiwiSegmenter) -> SegmentedCounts:
 
 
 @pytest.mark.parametrize("kind", ["bpe", "bpe-bytes"])
-@pytest.mark.parametrize("asked", [{"keep": 0.7}, {"tokens_per_eojeol": 2.4}])
+@pytest.mark.parametrize("asked", [{"keep": 0.85}, {"tokens_per_eojeol": 2.4}])
 def test_what_is_asked_for_is_met(text: SegmentedCounts, kind: str, asked: dict[str, float]) -> None:
     recipe = Recipe().changed(train={"model": kind, "vocab_size": 4000, **asked})
     learnt = koktok.training.bpe.train_bpe(Job.of(text, recipe, recipe.pattern))
@@ -284,8 +223,9 @@ def test_what_is_asked_for_is_met(text: SegmentedCounts, kind: str, asked: dict[
             there, kept = there + worth, kept + worth * (cut.offset in edges)
     assert dials["all"] == pytest.approx(kept / there)
     assert dials["tokens_per_eojeol"] == pytest.approx(tokens / text.total)
-    found = min(dials[name] for name in ("josa", "eomi", "all")) if "keep" in asked else dials["tokens_per_eojeol"]
-    assert found == pytest.approx(next(iter(asked.values())), abs=0.01)
+    names = ("josa", "eomi", "all") if "keep" in asked else ("tokens_per_eojeol",)
+    for name in names:
+        assert dials[name] == pytest.approx(next(iter(asked.values())), abs=0.01)
 
 
 def test_presets_of_bpe(text: SegmentedCounts) -> None:
@@ -295,27 +235,13 @@ def test_presets_of_bpe(text: SegmentedCounts) -> None:
         learnt = koktok.training.bpe.train_bpe(Job.of(text, recipe.changed(preset=preset), recipe.pattern))
         rows = account(text, learnt.vocab)["boundaries"].values()
         kept[preset] = 1 - sum(row["swallowed"] for row in rows) / sum(row["n"] for row in rows)
+        assert learnt.vocab.size == 5000
     assert kept["short"] <= kept["lm"] <= kept["aligned"]
     assert kept["short"] < kept["aligned"]
-    shared = recipe.changed(share=1.0)
-    assert koktok.training.bpe.train_bpe(Job.of(text, shared, recipe.pattern)).vocab == learnt.vocab
 
 
-def test_every_piece_is_used_or_a_step_to_another_one(text: SegmentedCounts) -> None:
-    """Law 15."""
-    recipe = Recipe().changed(train={"model": "bpe-bytes", "vocab_size": 5000, "share": 0.5})
-    job = Job.of(text, recipe, recipe.pattern)
-    learnt = koktok.training.bpe.train_bpe(job)
-    encode = BpeModel(learnt.vocab).encode
-    used = {learnt.vocab.tokens[i] for word in text.words for i in encode(word)[0]}
-    steps = {part for pair in learnt.merges for part in pair}
-    dead = {"".join(pair) for pair in learnt.merges} - steps - set(map(unspell, used))
-    assert dead <= set(job.joined)
-    assert learnt.vocab.size == 5000
-
-
-@pytest.mark.parametrize("other", [{"keep": 0.6}, {"tokens_per_eojeol": 2.0}])
-def test_a_share_excludes_a_target(other: dict[str, float]) -> None:
-    with pytest.raises(RecipeError, match="set the same option"):
-        Recipe.build({"train": {"model": "bpe", "share": 0.8, **other}})
-    Recipe.build({"train": {"model": "unigram", "share": 0.8, **other}})  # as in folders of an older koktok
+def test_without_cuts_it_is_plain_bpe() -> None:
+    words = counts_of({" 학교에서": 9, " 집에서": 5, " 집": 3})
+    assert (
+        train_bpe(words, vocab_size=256 + 7 + 4, chosen=True).merges == train_bpe(words, vocab_size=256 + 7 + 4).merges
+    )

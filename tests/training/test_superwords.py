@@ -137,7 +137,7 @@ def test_in_bits_words_that_meet_by_chance_save_nothing(monkeypatch):
             for piece in train_unigram(
                 counts,
                 runs=table,
-                superwords=SuperwordPolicy(share=0.12, min_runs=1),  # two of 18 pieces
+                superwords=SuperwordPolicy(share=0.12, min_runs=1, lexical=0.0),  # two of 18 pieces
                 price=price,
                 vocab_size=274,
                 preset="short",

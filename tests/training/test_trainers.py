@@ -18,15 +18,18 @@ from hypothesis import strategies as st
 from reference.trainers import train_simple
 
 from koktok import Recipe
+from koktok.bulk import solvers
 from koktok.errors import ArtifactError, RecipeError, UsageError, VocabSizeError
-from koktok.model.models import Model, model_for
-from koktok.model.vocab import KINDS, MARK, Vocab, named, unspell
+from koktok.model import models
+from koktok.model.models import model_for
+from koktok.model.vocab import KINDS, MARK, Vocab, unspell
 from koktok.pipeline.train import train as train_tokenizer
-from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.text.blocklist import Blocklist
 from koktok.text.pretokenize import Pattern
+from koktok.training import dispatch
 from koktok.training import log as logs
-from koktok.training.dispatch import OTHERS, train
+from koktok.training.dispatch import train
 from koktok.training.job import Job, Learnt
 from koktok.training.log import account, summary
 from koktok.training.scripts import script_of
@@ -73,13 +76,9 @@ def texts(learnt: Learnt) -> list[str]:
     return [unspell(piece) if vocab.bytewise else piece for piece in bare]
 
 
-def test_every_kind_has_an_adapter_and_a_fixture() -> None:
-    assert {name.split(" ")[0] for name in MODELS} == {*KINDS, *OTHERS} - {"spm"}
-    for row in KINDS.values():
-        assert callable(named(row.trainer))
-        assert issubclass(named(row.model), Model)
-        assert callable(named(row.solver))
-    assert all(callable(named(trainer)) for trainer in OTHERS.values())
+def test_every_kind_has_a_trainer_a_model_a_solver_and_a_fixture() -> None:
+    assert set(dispatch.TRAINERS) == set(models.MODELS) == set(solvers.SOLVERS) == set(KINDS)
+    assert {name.split(" ")[0] for name in MODELS} == {*KINDS, *dispatch.OTHERS} - {"spm"}
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
@@ -175,7 +174,7 @@ def test_the_account_measures_the_most_frequent_words(monkeypatch: pytest.Monkey
     monkeypatch.setattr(logs, "MEASURED", 2)
     counts = SegmentedCounts.from_marked({" 학교|에서": 40, " 학교|는": 30, " 집|에서": 20})
     found = account(counts, Vocab.bpe(" 학교에서집는", []))
-    assert (found["words_measured"], found["boundaries"]) == (2, {Kind.OTHER.label: {"n": 70, "swallowed": 0}})
+    assert (found["words_measured"], found["boundaries"]) == (2, {BoundaryKind.OTHER.label: {"n": 70, "swallowed": 0}})
 
 
 def test_reserved_shares_reach_the_trainer() -> None:

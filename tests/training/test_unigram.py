@@ -12,7 +12,7 @@ from reference.trainers import train_unigram, train_unigrams
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.recipe import SCRIPTS
-from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.lattice import CostWeights, NodePrices, addition_gain, decode, removal_loss
@@ -42,7 +42,10 @@ def segmented(draw):
     rows = []
     for word in words:
         offsets = draw(st.sets(st.integers(1, max(1, len(word) - 1)))) if len(word) > 1 else set()
-        cuts = [Cut(o, draw(st.sampled_from([Kind.JOSA, Kind.COMPOUND, Kind.PREFIX])), 0.5) for o in sorted(offsets)]
+        cuts = [
+            Cut(o, draw(st.sampled_from([BoundaryKind.JOSA, BoundaryKind.COMPOUND, BoundaryKind.PREFIX])), 0.5)
+            for o in sorted(offsets)
+        ]
         rows.append((word, cuts, draw(st.integers(1, 9))))
     return SegmentedCounts.from_items(rows)
 
@@ -252,7 +255,9 @@ def test_shuffled_cuts_teach_nothing():
             hits += n * len({a for a, _ in way} & {cut.offset for cut in cuts})
         return hits / sum(n * len(cuts) for _, cuts, n in true.items())
 
-    true = SegmentedCounts.from_items((w, [Cut(c.offset, Kind.OTHER) for c in cuts], n) for w, cuts, n in true.items())
+    true = SegmentedCounts.from_items(
+        (w, [Cut(c.offset, BoundaryKind.OTHER) for c in cuts], n) for w, cuts, n in true.items()
+    )
     assert kept(true) > 0.9
     assert kept(wrong) < 0.7
 
@@ -266,7 +271,7 @@ def test_errors_name_the_way_out():
     with pytest.raises(UsageError, match="`jossa`"):
         CostWeights.of(1, 1, {"jossa": 1, "rest": 0})
     with pytest.raises(UsageError, match="expected a weight for `eomi`"):
-        CostWeights.of(1, 1, {k.label: 1.0 for k in Kind if k is not Kind.EOMI})
+        CostWeights.of(1, 1, {k.label: 1.0 for k in BoundaryKind if k is not BoundaryKind.EOMI})
 
 
 def bilingual() -> SegmentedCounts:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import tokenizers
 from conftest import koktok
-from tiny_bases import byte_level
+from tiny_bases import byte_level, sentencepiece_model
 from tokenizers import processors
 
 from koktok.adapters import load
 from koktok.errors import MissingExtraError, UsageError
+from koktok.extension.base_tokenizer import open_base
 from koktok.verification import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # transformers opens files and warns as it likes
@@ -39,7 +40,7 @@ def test_a_folder_that_transformers_reads_unchanged_passes(tmp_path: Path) -> No
     place = folder_of(tmp_path / "same", "PreTrainedTokenizerFast")
     report = verify(place, [PARTING])
     assert set(outcomes(report).values()) == {"pass"}
-    assert {finding.check: finding.looked for finding in report.findings}["ids: transformers"] > 1000
+    assert {finding.check: finding.checked for finding in report.findings}["ids: transformers"] > 1000
     assert f"transformers {version('transformers')}" in report.tokenizer
 
 
@@ -52,7 +53,7 @@ def test_a_class_with_its_own_pre_tokenizer_fails(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "GPT2Tokenizer of transformers" in done.stdout
     rows = done.stderr.splitlines()
-    first = rows[rows.index("ids: transformers: AutoTokenizer gives the ids of tokenizer.json") + 1]
+    first = rows[rows.index("ids: transformers: AutoTokenizer gives the ids of the file in its own library") + 1]
     assert first.startswith(f"    '{PARTING}': from token 2 on [")
     assert rows[-1] == "FAILED"
 
@@ -112,3 +113,34 @@ def test_an_imported_tokenizer_is_compared_too_and_takes_no_exports(tmp_path: Pa
     assert verify(saved, [PARTING]).passed
     with pytest.raises(UsageError, match="expected no exports"):
         verify(saved, exports=[place])
+
+
+def test_roles_lie_in_the_matrix_and_agree_with_the_configuration(tmp_path: Path) -> None:
+    config = {"eos_token": "<|end|>", "pad_token": "[PAD]"}
+    place = folder_of(tmp_path / "roles", "PreTrainedTokenizerFast", **config)
+    size = open_base(str(place)).size
+    found = {}
+    for rows, pad in ((size, size - 1), (size - 1, size - 1), (size, 3)):
+        (place / "config.json").write_text(json.dumps({"vocab_size": rows, "pad_token_id": pad}))
+        report = verify(place, ["가"])
+        found[rows, pad] = (report.passed, [line for finding in report.findings for line in finding.examples])
+    assert found[size, size - 1] == (True, [])
+    assert found[size - 1, size - 1][1][0] == f"the last id is {size - 1}, and the matrices have {size - 1} rows"
+    assert found[size, 3] == (False, [f"'pad_token' '[PAD]' has the id {size - 1}, config.json says [3]"])
+    place = folder_of(tmp_path / "eos", "PreTrainedTokenizerFast", eos_token="<|end|>", pad_token="<|end|>")
+    report = verify(place, ["가"])
+    assert report.passed
+    assert any("pad_token is eos_token (<|end|>)" in finding.note for finding in report.findings)
+
+
+def test_a_folder_with_only_a_sentencepiece_model(tmp_path: Path) -> None:
+    place = tmp_path / "model"
+    place.mkdir()
+    (place / "tokenizer.model").write_bytes(Path(sentencepiece_model(tmp_path, "bpe")).read_bytes())
+    report = verify(place, ["가나다"])
+    assert (report.passed, outcomes(report)["transformers"]) == (True, "not run")
+    (place / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizer", "pad_token": "[PAD]"}')
+    (place / "config.json").write_text('{"vocab_size": 600, "pad_token_id": 600}')
+    report = verify(place, ["가나다"])
+    assert outcomes(report)["special tokens by role: transformers"] == "pass"
+    assert outcomes(report)["special tokens by role"] == "fail"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import MINI, MODELS, WITHOUT_HF, koktok
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, load
 from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.errors import UsageError
 from koktok.files.sentencepiece_model import NORMAL, ModelProto
@@ -74,12 +74,12 @@ def test_trained_folders_pass(name: str, trained: Trained, mini: list[str]) -> N
     checks = {finding.check for finding in report.findings if finding.outcome == "pass"}
     assert checks >= {"loads", "round trip", "offsets", "batch", "stream", "special tokens", "saving"}
     if name in WITHOUT_HF:
-        assert "longest match" in of(report, "ids: tokenizer.json").said
+        assert "longest match" in of(report, "ids: tokenizer.json").message
         assert of(report, "ids: tokenizer.json").outcome == "not run"
         return
     assert checks >= {f"{what}: tokenizer.json" for what in ("ids", "decode", "pieces", "special tokens")}
     assert ("ids: tokenizer.model" in checks) == (trained(**RECIPES[name]) / "tokenizer.model").exists()
-    assert all(finding.looked > 50 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
+    assert all(finding.checked > 50 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
 
 
 def edit_json(change: Callable[[dict[str, Any]], object], name: str = "tokenizer.json") -> Callable[[Path], None]:
@@ -138,7 +138,7 @@ BROKEN: list[tuple[str, str, Callable[[Path], object], set[str]]] = [
 
 def often(folder: Path) -> int:
     """The id of the most frequent piece of some characters: what is wrong with it must show."""
-    ours = Tokenizer.load(folder)
+    ours = load(folder)
     used = Counter(i for text in MINI.glob("*.txt") for i in ours.encode(text.read_text(encoding="utf-8")).ids)
     return next(i for i, _ in used.most_common() if i >= 256 and len(ours.vocab.tokens[i].strip()) > 1)
 
@@ -209,7 +209,7 @@ def test_the_right_check_fails_on_a_fault_of_koktok(
     owner: type, name: str, change: Callable[[Any], Any], seen: str, trained: Trained, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, mini: list[str],
 ) -> None:  # fmt: skip
-    loaded = Tokenizer.load(trained())
+    loaded = load(trained())
     worse(monkeypatch, owner, name, change)
     place = loaded.save(tmp_path / "tokenizer") if owner is Normalizer else trained()
     assert seen in failed(verify(place, mini[::40]))
@@ -235,7 +235,7 @@ def test_saving_that_differs_each_time_fails(trained: Trained, monkeypatch: pyte
 
 def test_a_folder_of_an_older_koktok_may_have_other_bytes(trained: Trained, folder: Callable[..., Path]) -> None:
     place = folder()
-    loaded = Tokenizer.load(place)
+    loaded = load(place)
     old = TrainedTokenizer(loaded.recipe, loaded.vocab, {**loaded.signature, "koktok": "0.0.1"})
     old.save(place)
     edit_json(lambda c: c["model"].update(extra=1))(place)
@@ -250,14 +250,14 @@ def test_a_missing_library_is_no_failure(trained: Trained, monkeypatch: pytest.M
     monkeypatch.setattr(formats, "find_spec", {}.get)
     report = verify(trained(), ["가나다"])
     assert report.passed
-    assert of(report, "ids: tokenizer.model").said == "the library `sentencepiece` is not installed"
-    assert "pip install 'koktok[transformers]'" in of(report, "ids: transformers").said
+    assert of(report, "ids: tokenizer.model").message == "the library `sentencepiece` is not installed"
+    assert "pip install 'koktok[transformers]'" in of(report, "ids: transformers").message
     assert of(report, "ids: transformers").outcome == "not run"
 
 
 def test_an_export_is_compared_with_the_folder(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
     pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
-    ours = Tokenizer.load(trained(**MODELS["bpe-bytes"]))
+    ours = load(trained(**MODELS["bpe-bytes"]))
     ranks = tiktoken.ranks_of(ours.vocab, ours.pattern, "mine")
     target = tmp_path / "export"
     target.mkdir()
@@ -271,7 +271,7 @@ def test_an_export_is_compared_with_the_folder(trained: Trained, tmp_path: Path,
         report = verify(trained(**MODELS["bpe-bytes"]), mini[::12], exports=[target])
         assert failed(report) >= seen
         assert bool(failed(report)) == bool(seen)
-        assert of(report, "ids: export/mine.tiktoken").looked > 100
+        assert of(report, "ids: export/mine.tiktoken").checked > 100
 
 
 def shifted(ranks: Any) -> dict[bytes, int]:
@@ -306,10 +306,10 @@ def test_lines_are_checked_once_and_slow_checks_take_a_sample(trained: Trained) 
     steps: list[tuple[str, int, int]] = []
     lines = [f"{i}번째 줄" for i in range(1000)] * 2
     report = verify(trained(), lines, sample=100, on_progress=lambda *step: steps.append(step))
-    tricky = of(report, "round trip").looked - 1000
+    tricky = of(report, "round trip").checked - 1000
     assert report.lines == 1000
-    assert of(report, "ids: tokenizer.json").looked == 1000 + tricky
-    assert of(report, "batch").looked == 100 + tricky
+    assert of(report, "ids: tokenizer.json").checked == 1000 + tricky
+    assert of(report, "batch").checked == 100 + tricky
     assert steps[-1] == ("verify", 1000 + tricky, 1000 + tricky)
 
 
@@ -357,12 +357,12 @@ def test_a_gguf_is_compared_with_the_folder(trained: Trained, tmp_path: Path) ->
     pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
     from koktok.formats import gguf
 
-    ours = Tokenizer.load(trained(**MODELS["bpe"]))
+    ours = load(trained(**MODELS["bpe"]))
     table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer, prefix=bool(ours.prefix))
     file = gguf.write(table, tmp_path / "mine.gguf")
     finding = of(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]), f"pieces: {tmp_path.name}/mine.gguf")
     assert (finding.outcome, finding.wrong) == ("pass", 0)
-    assert finding.looked > 2300
+    assert finding.checked > 2300
     tokens = (*table.tokens[:300], table.tokens[301], table.tokens[300], *table.tokens[302:])
     gguf.write(replace(table, tokens=tokens), tmp_path / "other.gguf")
     report = verify(trained(**MODELS["bpe"]), ["가나다"], exports=[tmp_path])
@@ -384,18 +384,17 @@ def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
     edit_json(lambda c: c.update(auto_map={"AutoTokenizer": ["evil.Evil", None]}), "tokenizer_config.json")(place)
     (place / "evil.py").write_text("raise SystemExit('ran')")
     finding = of(verify(place, ["가나다"]), "ids: transformers")
-    assert (finding.outcome, "auto_map" in finding.said) == ("not run", True)
+    assert (finding.outcome, "auto_map" in finding.message) == ("not run", True)
 
 
-def test_an_imported_tokenizer_without_a_tokenizer_json_is_refused(tmp_path: Path) -> None:
-    """Another library runs it, so there are no two sides to compare."""
+def test_an_imported_tokenizer_without_a_tokenizer_json_has_no_other_side(tmp_path: Path) -> None:
     from koktok.adapters import load
 
     ranks = "".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
     (tmp_path / "a.tiktoken").write_text(ranks, encoding="utf-8")
     saved = load(tmp_path / "a.tiktoken", pattern="gpt2").save(tmp_path / "imported")
-    with pytest.raises(UsageError, match="got an imported tokenizer"):
-        verify(saved, ["가나다"])
+    report = verify(saved, ["가나다"])
+    assert (report.passed, of(report, "transformers").outcome) == (True, "not run")
 
 
 def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path) -> None:
@@ -403,7 +402,7 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
     from koktok.formats import gguf
 
     folder = trained(**MODELS["bpe"])
-    ours = Tokenizer.load(folder)
+    ours = load(folder)
     model = tmp_path / "spm"
     model.write_bytes((folder / "tokenizer.model").read_bytes())
     table = gguf.write(
@@ -436,6 +435,6 @@ def test_examples_show_ids_from_the_first_difference(trained: Trained, monkeypat
         lambda self, texts: [row[:3] + [0] * (len(row) > 3) for row in found(self, texts)],
     )
     line = "나는 학교에 간다. " * 40
-    ids = Tokenizer.load(trained()).encode(line).ids
+    ids = load(trained()).encode(line).ids
     examples = of(verify(trained(), [line]), "ids: tokenizer.json").examples
     assert f"from token 3 on [0] in place of {str(ids[3:])[:40]}" in examples[0]

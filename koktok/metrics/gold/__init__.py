@@ -7,26 +7,26 @@ whose annotation contradicts itself are masked, counted and never scored.
 from koktok.metrics.gold.readers import read_gold
 from koktok.metrics.gold.sentences import (
     FUNCTIONAL,
-    KINDS,
+    GOLD_BOUNDARIES,
     GoldCorpus,
     GoldCut,
     GoldMorpheme,
     GoldSentence,
     check_names,
-    kind_of,
+    gold_boundary,
 )
 from koktok.segment.align import Alignment, surface_cuts
 
 __all__ = [
     "FUNCTIONAL",
-    "KINDS",
+    "GOLD_BOUNDARIES",
     "Alignment",
     "GoldCorpus",
     "GoldCut",
     "GoldMorpheme",
     "GoldSentence",
     "check_names",
-    "kind_of",
+    "gold_boundary",
     "read_gold",
     "surface_cuts",
 ]

@@ -15,7 +15,7 @@ from koktok.segment.align import TOLERATED, surface_cuts
 FUNCTIONAL: Final = ("N|J", "J|J", "E|J", "V|E", "XS|E", "VCP|E", "E|E", "*|VCP")
 """Borders before a particle (josa), an ending (eomi) or the copula: the kinds on which all schemes of annotation agree."""
 
-KINDS: Final = (*FUNCTIONAL, "*|XSV", "*|XSN", "N|N", "E|V", "other")
+GOLD_BOUNDARIES: Final = (*FUNCTIONAL, "*|XSV", "*|XSN", "N|N", "E|V", "other")
 """Kinds of border, by the classes on both sides. After the functional ones: before a suffix that makes a verb or an adjective
 (공부|하) or another suffix (학생|들), inside a compound, between an ending and an auxiliary written together (먹어|보)."""
 
@@ -38,13 +38,15 @@ def word_class(tag: str) -> str:
     return upper[:1] if upper[:1] in ("N", "V", "J", "E", "M", "I", "S", "F") else "other"
 
 
-def kind_of(left: str, right: str) -> str:
-    """The kind of the border between two tags, one of `KINDS`.
+def gold_boundary(left: str, right: str) -> str:
+    """The kind of the border between two tags, one of `GOLD_BOUNDARIES`.
 
     Examples
     --------
-    >>> kind_of("ncn", "jco"), kind_of("VV", "EP"), kind_of("EP", "EF"), kind_of("NNG", "XSV"), kind_of("XSV", "EC")
-    ('N|J', 'V|E', 'E|E', '*|XSV', 'XS|E')
+    >>> gold_boundary("ncn", "jco"), gold_boundary("VV", "EP"), gold_boundary("EP", "EF")
+    ('N|J', 'V|E', 'E|E')
+    >>> gold_boundary("NNG", "XSV"), gold_boundary("XSV", "EC")
+    ('*|XSV', 'XS|E')
     """
     a, b = word_class(left), word_class(right)
     if b == "XS":  # the Kaist tag set has xsa for what makes an adverb, the Sejong one XSA for what makes an adjective
@@ -174,12 +176,12 @@ class GoldCorpus:
                     for m, tag, (a, b) in zip(forms, tags, alignment.spans, strict=True)
                 ]
                 cuts += [
-                    GoldCut(at + p, kind_of(tags[k], tags[k + 1]))
+                    GoldCut(at + p, gold_boundary(tags[k], tags[k + 1]))
                     for p, k in alignment.cuts
                     if is_syllable(form[p - 1]) and is_syllable(form[p])
                 ]
                 outer += [at + p for p, _ in alignment.cuts if not (is_syllable(form[p - 1]) and is_syllable(form[p]))]
-                fused += [GoldCut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in alignment.fused]
+                fused += [GoldCut(at + p, gold_boundary(tags[k], tags[k + 1])) for p, k in alignment.fused]
                 edges = {p + side for p, _ in alignment.fused for side in (0, 1)} - {p for p, _ in alignment.cuts}
                 neutral += sorted(at + p for p in edges if 0 < p < len(form))
             annotated.append(

@@ -16,7 +16,7 @@ from koktok.hangul import SYLLABLE
 from koktok.model.vocab import MARK, Vocab, unspell
 from koktok.segment import Morpheme, Policy, Segmenter
 from koktok.segment.policy import cuts_of_words
-from koktok.segment.segmented import Kind
+from koktok.segment.segmented import BoundaryKind
 from koktok.segment.serialized import deserialize, serialized_rows, spans_of
 
 WORDS: Final = 40_000
@@ -25,7 +25,7 @@ WORDS: Final = 40_000
 LONGEST: Final = 30
 """Syllables; longer runs are text without spaces, not words, and the length of a shared beginning is one character of 36."""
 
-UNSURE: Final = frozenset({Kind.SUFFIX, Kind.BOUND, Kind.MODIFIER, Kind.ROOT})
+UNSURE: Final = frozenset({BoundaryKind.SUFFIX, BoundaryKind.BOUND, BoundaryKind.MODIFIER, BoundaryKind.ROOT})
 """Borders that analysers draw and most people do not: a cut there is neither right nor wrong."""
 
 _RUN = re.compile(f"[{SYLLABLE}]{{2,{LONGEST}}}+(?![{SYLLABLE}])")

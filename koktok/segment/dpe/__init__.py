@@ -1,5 +1,5 @@
 """Segmentation learnt from words alone: dynamic programming encoding (extra `dpe`, PyTorch).
 
-In: distinct words with counts, with an analyser's tags where these are wanted. Out: `Dpe`, a folder that cuts any word, and draws
-cuts with their probabilities. Reading order: tree, learnt, segmenter, learning.
+`Dpe` is a folder that cuts any word, and draws cuts with their probabilities; `koktok.training.dpe` learns it. Reading order:
+tree, learnt, segmenter.
 """
