@@ -100,7 +100,7 @@ def test_no_name_raises_anything_but_our_error(name: str, tmp_path: Path, monkey
     small = {"segmenter": "whitespace", "vocab_size": 380, "cache": False}
     prefixed = [f"{kind}:{name}" for kind in ("hf", "sp", "tiktoken", "package", "cuts", "dpe", "koktok")]
     calls = [partial(koktok.load, one) for one in (name, *prefixed)]
-    calls += [partial(load, name) for load in (koktok.Tokenizer.load, TrainedTokenizer.load, Recipe.load)]
+    calls += [partial(load, name) for load in (koktok.load, TrainedTokenizer.load, Recipe.load)]
     calls += [partial(koktok.train, Path(one), **small) for one in (name, f"corpus:{name}") if one]
     calls += [
         partial(koktok.train, ["가"] * 9, **small, **{option: name})

@@ -60,7 +60,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("2,300 ids each, measured on"))
-    assert "held-out sentences" in lines[at]
+    assert "held-out words" in lines[at]
     columns, *rows = [line.split("  ") for line in lines[at + 1 : at + 5]]
     assert "".join(columns).replace(" ", "") == "tokenizertokens/eojeolF1F1alljosaeomibytes"
     assert [row[0].strip() for row in rows] == ["koktok lm", "SentencePiece Unigram", "one token a syllable"]
@@ -183,7 +183,7 @@ def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     assert "AutoTokenizer" in card
     assert "whole-word masking" in card
     assert "no byte fallback" not in card  # which is Unigram's trouble elsewhere
-    assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["morpheme", "eojeol"]
+    assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["chosen"]
     assert "pieces by length" not in done.stderr
     done = koktok(*words, "--model", "wordpiece", "--vocab-size", 4000, "-q")
     assert done.returncode == 0, done.stderr

@@ -92,7 +92,9 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
     target = tmp_path / "out"
     tokenizer.save(target, extra={"old.txt": "ours"})
     (target / "model.safetensors").write_text("mine")
-    tokenizer.save(target)
+    with pytest.raises(UsageError, match="holds another tokenizer"):
+        tokenizer.save(target)
+    tokenizer.save(target, force=True)
     assert not (target / "old.txt").exists()
     assert (target / "model.safetensors").read_text() == "mine"
     (tmp_path / "full").mkdir()
@@ -110,9 +112,9 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
     [
         (lambda d: (d / "tokenizer.json").write_text("{"), "damaged or not koktok's"),
         (lambda d: (d / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "damaged or not koktok's"),
-        (lambda d: (d / "tokenizer.json").unlink(), "no readable koktok tokenizer"),
+        (lambda d: (d / "tokenizer.json").unlink(), "tokenizer.json` cannot be read"),
         (lambda d: (d / "koktok.toml").unlink(), "no readable koktok tokenizer"),
-        (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "no readable koktok tokenizer"),
+        (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "koktok.toml` is no UTF-8"),
         (lambda d: (d / "koktok.toml").write_text("[recipe]\nformat = 99"), "format"),
         (
             lambda d: _edit(
