@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
+from koktok.files import read_utf8
 from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
@@ -209,9 +210,9 @@ class TrainRecipe(_Section):
     ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
-    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables and 54 common signs; `auto`: those if
-    the syllables take at most a sixth of the ids, else those of everyday phrases; in a recipe also a list of strings with the
-    characters."""
+    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables, 51 letters and 54 common signs;
+    `auto`: those if the syllables take at most a sixth of the ids, else the letters and the syllables of everyday phrases; in a
+    recipe also a list of strings with the characters."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
@@ -483,9 +484,11 @@ class Recipe(_Section):
         if not isinstance(path, str | os.PathLike):
             raise RecipeError(f"expected the path of a recipe, got {path!r}")
         file = Path(path)
-        file = file / "koktok.toml" if file.is_dir() else file
         try:
-            text = file.read_text(encoding="utf-8")
+            file = file / "koktok.toml" if file.is_dir() else file
+            text = read_utf8(file, "a recipe", "")
+        except ArtifactError as error:
+            raise RecipeError(f"no recipe: {error.message}", hint=error.hint) from error
         except (OSError, ValueError) as error:
             raise RecipeError(f"the recipe `{file}` cannot be read: {error}") from error
         recipe = cls.from_toml(text)

@@ -51,7 +51,6 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ("[recipe.train]\nmu = 1e308", r"`train.mu` is 1e\+308"),
         ("[recipe.train]\nnu = nan", r"`train.nu` is nan: input should be a finite number"),
         ("[recipe.train.nu]\nrest = 0.3\njosa = inf", r"`train.nu.josa` is inf: input should be a finite number"),
-        ('[recipe.train]\nmodel = "bpe"\nshare = nan', r"`train.share` is nan"),
         ("[recipe.train]\nsuperwords = nan", r"`train.superwords` is nan"),
         ("[recipe.train]\ncharacter_coverage = inf", r"`train.character_coverage` is inf"),
         ("[recipe.train.reserve_script]\nlatin = nan", r"`train.reserve_script.latin` is nan"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from koktok.files import write_file
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
+from koktok.pipeline.card import runs_of
 from koktok.pipeline.estimate import ANALYSED, estimate
 from koktok.pipeline.training import Training
 from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, print_text, stderr, stdout, table
@@ -36,7 +37,7 @@ def write_log(target: str, content: dict[str, Any]) -> None:
     if target == "json":
         print(text, file=sys.stderr)
         return
-    write_file(target, f"{text}\n".encode(), ours=is_log)
+    write_file(target, f"{text}\n".encode(), ours=is_log, force=True)  # `train` has looked at what is there
 
 
 def is_log(file: Path) -> bool:
@@ -165,6 +166,7 @@ def _next(training: Training, out: Path) -> Iterator[str]:
             yield f"{_missed(outcome)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
     if outcome and outcome["all"] < BOUND_TO:
         yield "for more accurate cuts and more tokens: --preset encoder, or aligned, or --keep 0.95; --frontier draws the curve"
+    yield runs_of(training.tokenizer).replace("`", "")
     yield "next:"
     yield f"  koktok encode {folder} FILE --as pieces"
     yield f"  koktok verify {folder} FILE"

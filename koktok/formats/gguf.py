@@ -149,7 +149,7 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
     return [*that_hold("gguf", before), *(f"not normalized: {line}" for line in raw), *that_hold("gguf", after)]
 
 
-def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = True) -> Path:
+def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = False) -> Path:
     """Write a file with the vocabulary alone."""
     return write_file(path, lambda new: _write(table, new, name), ours=may_be_ours, force=force, what="vocabulary")
 

@@ -82,6 +82,22 @@ def _stray(vocab: Vocab) -> str:
     return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
 
 
+def runs_in(vocab: Vocab, *, jamo: bool, pattern: str = "koktok", prefix: bool = False) -> str:
+    """Where a vocabulary runs with the same ids, and what to type for other runtimes, in one sentence."""
+    row = KINDS[vocab.kind]
+    if not row.hugging_face:
+        name = "none"
+    elif jamo:
+        name = "jamo"
+    elif row.tiktoken:
+        name = "own-pattern" if pattern == "koktok" else "published"
+    else:
+        name = {"unigram": "unigram", "bpe": "bpe"}.get(row.sentencepiece, "words")
+    hf2 = ", in tokenizers 1.0 after `koktok export --to hf2`" if prefix else ""
+    llama_cpp = "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)"
+    return that_hold("runs", [(name, True)], hf2=hf2, llama_cpp=llama_cpp, pattern=pattern)[0]
+
+
 def limitations(
     kind: str,
     *,

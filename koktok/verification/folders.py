@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import ArtifactError
+from koktok.files import read_bounded
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.probe import PROBE, read_probe
 from koktok.tokenizer.agree import Ids, agreement
@@ -86,7 +87,7 @@ def saving(tokenizer: TrainedTokenizer, folder: Path) -> CheckResult:
     for name in OWN:
         if name in first:
             file = folder / name
-            same = file.is_file() and _alike(name, file.read_bytes(), first[name])
+            same = file.is_file() and _alike(name, read_bounded(file), first[name])
             result.record(same, "{} differs from the file that koktok writes: it was changed, or is missing", name)
     return result
 

@@ -237,7 +237,7 @@ def test_a_folder_of_an_older_koktok_may_have_other_bytes(trained: Trained, fold
     place = folder()
     loaded = load(place)
     old = TrainedTokenizer(loaded.recipe, loaded.vocab, {**loaded.signature, "koktok": "0.0.1"})
-    old.save(place)
+    old.save(place, force=True)
     edit_json(lambda c: c["model"].update(extra=1))(place)
     finding = of(verify(place, ["가나다"]), "saving")
     assert (finding.outcome, finding.note) == (

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError, did_you_mean
-from koktok.files import cache_dir, is_intact, write_folder
+from koktok.files import cache_dir, is_intact, path_of, write_folder
 from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of, read_folder
 from koktok.model.vocab import SCORE_STEP, Vocab
 from koktok.recipe import Recipe
@@ -94,7 +94,7 @@ class ReadyVocabulary:
     def _pack(self) -> Path:
         return HERE / f"{self.name}.xz"
 
-    def write(self, folder: str | Path, *, force: bool = True) -> Path:
+    def write(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, see `Tokenizer.save`."""
         return write_folder(folder, self.files, TOKENIZER, force=force)
 
@@ -105,7 +105,7 @@ class ReadyVocabulary:
         if not is_intact(place, TOKENIZER):
             for name in (*self.files, TOKENIZER.manifest):  # only koktok writes in the cache
                 (place / name).unlink(missing_ok=True)
-            self.write(place)
+            self.write(place, force=True)
         return place
 
 
@@ -140,7 +140,7 @@ def _names() -> list[str]:
 
 def folder_of(path: Path) -> Path:
     """The folder of a tokenizer: of the ready vocabulary `koktok:NAME`, of a file in it (tokenizer.json), or the path itself."""
-    reference = str(path)
+    reference = str(path_of(path, "a tokenizer"))
     if reference.startswith(PREFIX) and not path.exists():
         rest = reference.removeprefix(PREFIX)
         if rest in _names() or not Path(rest).exists():
