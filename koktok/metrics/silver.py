@@ -85,10 +85,9 @@ class Silver:
 
     @cached_property
     def lines(self) -> Sequence[str]:
-        """The texts that have a space inside; where all are words, each joined with the next one, so that there is a space."""
-        return [text for text in self.texts if " " in text.lstrip(" ")] or [
-            "".join(two) for two in pairwise(self.texts)
-        ]
+        """The texts that have a space inside; where all are words, each with the next one behind a space."""
+        inside = [text for text in self.texts if " " in text.lstrip(" ")]
+        return inside or [f"{text} {behind.lstrip(' ')}" for text, behind in pairwise(self.texts)]
 
     def figures(self, tokenizer: Tokenizer, bytes_: frozenset[int] | None = None) -> SilverFigures:
         """The row of a tokenizer; `bytes_` are its ids that count as bytes."""
