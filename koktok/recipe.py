@@ -124,8 +124,9 @@ class PretokenizeRecipe(_Section):
     split: Literal["eojeol", "scripts"] = "eojeol"
     """Pre-tokenization, at white space or also between scripts. `eojeol` splits at white space only; `scripts` also between
     Hangul, Latin, digits, Han, kana and symbols."""
-    digits: Literal["free", "single"] = "single"
-    """Numbers as any other text, or split into single digits."""
+    digits: Literal["free", "single", "three"] = "single"
+    """Numbers as runs of digits without signs, as single digits, or in groups of at most three digits from the left, as in the patterns of
+    GPT-4 and Llama 3."""
     pattern: Literal["koktok", Published] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
     runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given."""
@@ -433,7 +434,9 @@ class Recipe(_Section):
         chosen = self.pretokenize
         if chosen.pattern != "koktok":
             return PublishedPattern(name=chosen.pattern)
-        return Pattern(split=chosen.split, digits=chosen.digits, superwords=self.train.superwords > 0)
+        glued = self.format == 1 and chosen.digits == "free"  # which joined numbers and signs
+        digits = "glued" if glued else chosen.digits
+        return Pattern(split=chosen.split, digits=digits, superwords=self.train.superwords > 0)
 
     @classmethod
     def build(cls, values: Mapping[str, Any], *, stored: bool = False) -> Recipe:

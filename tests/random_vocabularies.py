@@ -52,7 +52,7 @@ def random_recipe(rng: random.Random, kind: VocabKind) -> Recipe:
         model["superwords"] = 0.5
     elif rng.random() < 0.2:
         changes["jamo"] = rng.choice((True, "fallback")) if kind in FALLBACK_MODELS else True
-    words |= {"digits": rng.choice(("free", "single")), "split": rng.choice(("eojeol", "scripts"))}
+    words |= {"digits": rng.choice(("free", "single", "three")), "split": rng.choice(("eojeol", "scripts"))}
     if rng.random() < 0.3:
         changes["normalize"] = {"repeats": rng.randrange(4), "spaces": rng.random() < 0.5, "compatibility": True}
     return Recipe().changed(**changes)

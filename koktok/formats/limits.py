@@ -61,6 +61,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
         if what == "sentencepiece":
             yield "spm-kind", not row.sentencepiece
             yield "spm-unknown", no_unknown
+            yield "threes", not pattern.bigram
             yield "crossing", first_crossing(vocab.pieces, pattern)
         else:
             yield "gguf-jamo", jamo
@@ -68,6 +69,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
             if row.gguf == "gpt2":
                 yield "gguf-pattern", (pattern.regex, False) not in LLAMA_CPP
                 return
+            yield "threes", not pattern.bigram
             yield "crossing", first_crossing(vocab.pieces, pattern)
             yield "gguf-unknown", no_unknown
             yield "gguf-end", no_end

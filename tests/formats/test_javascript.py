@@ -75,7 +75,7 @@ def test_the_same_ids_in_javascript(
         assert [text for _, text in rows] == [tokenizer.normalize(line) for line in lines]
 
 
-@pytest.mark.parametrize("digits", ["single", "free"])
+@pytest.mark.parametrize("digits", ["single", "three", "free"])
 @pytest.mark.parametrize("split", ["eojeol", "scripts"])
 def test_js_tiktoken_reads_the_exported_pattern(
     split: str, digits: str, home: Path, trained: Callable[..., Path], lines: list[str], tmp_path: Path

@@ -89,14 +89,15 @@ def test_special_and_reserved_tokens_come_last(tmp_path: Path) -> None:
 
 
 def test_digits_as_the_recipe_says(tmp_path: Path) -> None:
-    source = write(tmp_path / "a.txt", TEXT + "값은 1234567원이다 1234567원\n" * 300)
+    source = write(tmp_path / "a.txt", TEXT + "값은 1234567원이다 1234567원 1,234\n" * 300)
     pieces = {}
-    for digits in ("single", "free"):
+    for digits in ("single", "three", "free"):
         recipe = PLAIN.changed(pretokenize={"digits": digits}, train={"model": "bpe", "vocab_size": 475})
         tokenizer = train([source], recipe).tokenizer
-        pieces[digits] = tokenizer.encode("1234567원").pieces
-    assert pieces["single"] == [" 1", *"234567", "원"]
-    assert pieces["free"] == [" 1234567원"]
+        pieces[digits] = tokenizer.encode("1234567원 1,234").pieces
+    assert pieces["single"] == [" 1", *"234567", "원", " 1", ",", "2", "3", "4"]
+    assert pieces["three"] == [" 123", "456", "7", "원", " 1", ",", "234"]
+    assert pieces["free"] == [" 1234567원", " 1", ",", "234"]
 
 
 def test_lines_and_records_are_text_too() -> None:

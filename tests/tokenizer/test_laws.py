@@ -32,6 +32,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     **MODELS,
     "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "free digits": {"pretokenize": {"digits": "free"}},
+    "digits by threes": {"pretokenize": {"digits": "three"}},
+    "bytes, digits by threes": {**MODELS["bpe-bytes"], "pretokenize": {"digits": "three"}},
     "no prefix": {"pretokenize": {"prefix_space": False}},
     "folds": {"normalize": {**dict.fromkeys(FOLDS, True), "repeats": 2}},
     "superwords": {"train": {"superwords": 0.2}},
