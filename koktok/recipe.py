@@ -31,7 +31,7 @@ from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
-from koktok.text.patterns import Published, PublishedPattern
+from koktok.text.patterns import ACROSS_SPACES, Published, PublishedPattern
 from koktok.text.prefix import Prefix
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
@@ -129,7 +129,8 @@ class PretokenizeRecipe(_Section):
     GPT-4 and Llama 3."""
     pattern: Literal["koktok", Published] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
-    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given."""
+    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given. Pieces may cross spaces
+    with `superbpe` and `exaone-moe`, if superwords are given."""
     prefix_space: bool = False
     """A space before the first word of a text, which decoding removes. The first word is then tokenized like any other, and a
     text passed as a list of words gets the ids of the running text. On for Unigram and BPE; off for byte-level BPE and
@@ -369,10 +370,10 @@ class Recipe(_Section):
             raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")
         if train.inner_superwords and not train.superwords:
             raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
-        if pretokenize.pattern != "koktok" and train.superwords:
+        if pretokenize.pattern not in ("koktok", *ACROSS_SPACES) and train.superwords:
             raise RecipeError(
                 f"the pattern {pretokenize.pattern} cuts at every space, so there are no superwords",
-                hint="--superwords 0",
+                hint=f"--superwords 0, or --pattern {' | '.join(ACROSS_SPACES)}",
             )
         if pretokenize.pattern != "koktok" and (pretokenize.split, pretokenize.digits) != ("eojeol", "single"):
             raise RecipeError(

@@ -23,12 +23,13 @@ from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
 from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, Vocab, VocabKind, spell
 from koktok.recipe import FALLBACK_MODELS, WIDE_MODELS
+from koktok.text.patterns import Published
 from koktok.tokenizer import TrainedTokenizer
 
 TEXTS = 40
 """Texts a vocabulary."""
 
-PATTERNS = ("gpt2", "llama3", "qwen2", "o200k", "cl100k")
+PATTERNS = get_args(Published)
 SPACED = ("", " ", "  ", "   ", "    ")
 PLANE = [chr(code) for code in range(1 << 16) if not 0xD800 <= code < 0xE000]
 """The characters of the first plane."""

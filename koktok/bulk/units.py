@@ -14,7 +14,8 @@ becomes such an array by a copy, and a syllable is read by one load.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ from koktok.text.pretokenize import CLASSES, REST, Pattern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from koktok.model.vocab import Vocab
     from koktok.text.normalize import Normalizer
 
 
@@ -111,6 +113,26 @@ def cuts_of(pattern: Pattern) -> NDArray[np.bool_]:
             cuts[16 * i + j] = bool(pattern.cuts(one_of[before] + one_of[after]))
     cuts.flags.writeable = False
     return cuts
+
+
+def joints_of(vocab: Vocab) -> NDArray[np.bool_]:
+    """Whether some piece holds two neighbours with these marks, as `cuts_of`: where none does, text may be cut between them.
+
+    That is what the pieces say; the pattern must cut the parts as it cuts the whole, but for the cut itself.
+    """
+    joints = np.zeros((16, 16), np.bool_)
+    classes = [re.compile(f"[{ranges}]") for ranges in CLASSES.values()]
+
+    @cache
+    def of(char: str) -> int | slice:
+        if char == "\ufffd":  # perhaps a part of a character, which may be of any class
+            return slice(None)
+        return next((i for i, ranges in enumerate(classes) if ranges.match(char)), _NAMES.index(REST))
+
+    for raw in vocab.token_bytes[: vocab.first_special]:
+        for before, after in pairwise(raw.decode("utf-8", "replace")):
+            joints[of(before), of(after)] = True
+    return joints.ravel()
 
 
 @njit(nogil=True, cache=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from koktok.model.special import ROLES
 from koktok.model.vocab import KINDS, Vocab
-from koktok.text.patterns import LLAMA_CPP
+from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
 from koktok.text.pretokenize import first_crossing
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def limitations(
         ("unigram", kind == "unigram"),
         ("separated", separated),
         ("jamo", jamo),
-        ("published", pattern != "koktok"),
+        ("published", pattern not in ("koktok", *ACROSS_SPACES)),
+        ("across-spaces", pattern in ACROSS_SPACES),
         ("own-pattern", pattern == "koktok" and kind == "bpe-bytes"),
     )
     or_syllable = ", or a syllable in jamo," if jamo else ""

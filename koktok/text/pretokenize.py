@@ -150,7 +150,7 @@ class Pattern:
 
     def signature(self) -> str:
         """Give every choice and the version of the classes, as one line."""
-        digits = "free" if self.digits == "glued" else self.digits
+        digits: str = "free" if self.digits == "glued" else self.digits
         if self.digits == "free" and self.split == "eojeol":
             digits = "runs"  # "free" is what `glued` signs, its older name
         return f"split:{self.split}|digits:{digits}|superwords:{'yes' if self.superwords else 'no'}|v:1"

@@ -49,6 +49,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "train": UNAIMED,
     },
     "superwords": {"train": {"superwords": 0.1, **UNAIMED}},
+    "superbpe": {"train": {"model": "bpe-bytes", "superwords": 0.3}, "pretokenize": {"pattern": "superbpe"}},
+    "exaone-moe": {"train": {"model": "bpe-bytes", "superwords": 0.3}, "pretokenize": {"pattern": "exaone-moe"}},
 }
 
 
