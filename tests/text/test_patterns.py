@@ -18,6 +18,7 @@ from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 
 from koktok import Recipe, load
+from koktok.adapters.conversion import gguf_table
 from koktok.bulk.units import cuts_of
 from koktok.errors import InputError, RecipeError
 from koktok.formats import gguf
@@ -122,6 +123,14 @@ def test_words_alone_are_cut_as_in_their_text(text: str) -> None:
         assert inside.pretokenize(normal) == [part for word in words(normal) for part in inside.pretokenize(word)]
         if "\n" not in normal and "\r" not in normal:
             assert {*pattern.cuts(normal)} <= {*inside.cuts(normal)}
+
+
+@pytest.mark.parametrize("name", ACROSS_SPACES)
+def test_llama_cpp_has_it_by_name(name: str, trained: Callable[..., Path]) -> None:
+    folder = trained(train={"model": "bpe-bytes", "superwords": 0.3}, pretokenize={"pattern": name})
+    own = load(folder)
+    assert gguf.table_of(own.vocab, own.pattern, own.normalizer).pre == name
+    assert gguf_table(load(f"hf:{folder / 'tokenizer.json'}")).pre == name
 
 
 def test_steps_are_one_expression() -> None:
