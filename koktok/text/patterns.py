@@ -7,7 +7,8 @@ younger than its Unicode may be cut elsewhere by another; koktok lets the librar
 Two of them let pieces cross spaces. `exaone-moe` is that of K-EXAONE's tokenizer.json, which llama.cpp quotes in src/llama-vocab.cpp
 (LLAMA_VOCAB_PRE_TYPE_EXAONE_MOE). `superbpe` is that of SuperBPE (Liu et al. 2025), which cuts numbers alone, into groups of three digits
 from the right. llama.cpp has it as two expressions, one after the other (LLAMA_VOCAB_PRE_TYPE_SUPERBPE), and so have its training
-code, with `Digits` for the first, and tokenizer.json here (`STEPS`). `PUBLISHED` has them as one, for engines that take one.
+code, with `Digits` for the first, and tokenizer.json here (`STEPS`). `PUBLISHED` has them as one, for engines that take one. It looks ahead
+from every digit, so that a run of n digits takes time in proportion to n² in every engine.
 """
 
 from __future__ import annotations

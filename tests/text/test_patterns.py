@@ -129,7 +129,9 @@ def test_words_alone_are_cut_as_in_their_text(text: str) -> None:
 def test_llama_cpp_has_it_by_name(name: str, trained: Callable[..., Path]) -> None:
     folder = trained(train={"model": "bpe-bytes", "superwords": 0.3}, pretokenize={"pattern": name})
     own = load(folder)
-    assert gguf.table_of(own.vocab, own.pattern, own.normalizer).pre == name
+    table = gguf.table_of(own.vocab, own.pattern, own.normalizer)
+    assert table.pre == name
+    assert sum("ends llama.cpp" in note for note in gguf.notes(table)) == 1
     assert gguf_table(load(f"hf:{folder / 'tokenizer.json'}")).pre == name
 
 
