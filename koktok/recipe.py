@@ -32,7 +32,7 @@ from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
-from koktok.text.patterns import Published, PublishedPattern
+from koktok.text.patterns import ACROSS_SPACES, Published, PublishedPattern
 from koktok.text.prefix import Prefix
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
@@ -122,11 +122,13 @@ class PretokenizeRecipe(_Section):
     split: Literal["eojeol", "scripts"] = "eojeol"
     """Pre-tokenization, at white space or also between scripts. `eojeol` splits at white space only; `scripts` also between
     Hangul, Latin, digits, Han, kana and symbols."""
-    digits: Literal["free", "single"] = "single"
-    """Numbers as any other text, or split into single digits."""
+    digits: Literal["free", "single", "three"] = "single"
+    """Numbers as runs of digits without signs, as single digits, or in groups of at most three digits from the left, as in the patterns of
+    GPT-4 and Llama 3."""
     pattern: Literal["koktok", Published] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
-    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given."""
+    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given. Pieces may cross spaces
+    with `superbpe` and `exaone-moe`, if superwords are given."""
     prefix_space: bool = False
     """A space before the first word of a text, which decoding removes. The first word is then tokenized like any other, and a
     text passed as a list of words gets the ids of the running text. On for Unigram and BPE; off for byte-level BPE and
@@ -359,10 +361,10 @@ class Recipe(_Section):
             raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")
         if train.inner_superwords and not train.superwords:
             raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
-        if pretokenize.pattern != "koktok" and train.superwords:
+        if pretokenize.pattern not in ("koktok", *ACROSS_SPACES) and train.superwords:
             raise RecipeError(
                 f"the pattern {pretokenize.pattern} cuts at every space, so there are no superwords",
-                hint="--superwords 0",
+                hint=f"--superwords 0, or --pattern {' | '.join(ACROSS_SPACES)}",
             )
         if pretokenize.pattern != "koktok" and (pretokenize.split, pretokenize.digits) != ("eojeol", "single"):
             raise RecipeError(
@@ -424,7 +426,9 @@ class Recipe(_Section):
         chosen = self.pretokenize
         if chosen.pattern != "koktok":
             return PublishedPattern(name=chosen.pattern)
-        return Pattern(split=chosen.split, digits=chosen.digits, superwords=self.train.superwords > 0)
+        glued = self.format == 1 and chosen.digits == "free"  # which joined numbers and signs
+        digits = "glued" if glued else chosen.digits
+        return Pattern(split=chosen.split, digits=digits, superwords=self.train.superwords > 0)
 
     @classmethod
     def build(cls, values: Mapping[str, Any], *, stored: bool = False) -> Recipe:

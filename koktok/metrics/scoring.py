@@ -16,6 +16,7 @@ from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
+from koktok.metrics.borders import LINES, borders
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
@@ -106,6 +107,7 @@ def score(
     if text is not None and len(text):
         statistics = _of_text(tokenizer, text, reference, on_progress)
         assert statistics.histogram is not None
+        statistics.tables["borders"] = borders(tokenizer, text.sample(LINES, seed), seed=seed)
     tables = statistics.tables
     for page in pages:
         name = page.gold.name
@@ -288,7 +290,7 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
     one, two = (scores.statistics.tables.get(table) for scores in (first, second))
     if one is None or two is None or (m.optional and not (m.optional in one.columns and m.optional in two.columns)):
         raise UsageError(f"`{name}` was not measured for both")
-    if table == "text" and first.signature["text"] != second.signature["text"]:
+    if table in ("text", "borders") and first.signature["text"] != second.signature["text"]:
         raise UsageError("the two were not measured on the same text")
     return paired(one, two, m.value, resamples=resamples, seed=seed)
 
