@@ -22,22 +22,13 @@ SPEED_FORMAT: Final = "koktok-speed"
 VERSION: Final = 5
 
 
-def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """What an older koktok wrote beside its report.json, when it listed nothing."""
-    try:
-        ours = is_report(folder / "report.json")
-    except OSError:
-        return ()
-    return ("report.json", "report.md", "report.html", "speed.json") if ours else ()
-
-
 def is_report(path: Path) -> bool:
     """Whether a file is JSON of koktok's report, by its first bytes."""
     with path.open("rb") as file:
         return FORMAT.encode() in file.read(64)
 
 
-FOLDER = Product("report.sha256", "report", guest=True, earlier=_without_manifest)
+FOLDER = Product("report.sha256", "report", guest=True)
 """The files of a report in a folder, which may hold others."""
 
 

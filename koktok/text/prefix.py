@@ -4,7 +4,7 @@ With it the first word is spelled like any other. It is put before the text only
 Where a text begins with a space itself, the two are apart: the one before it is a token of its own. Hugging Face puts no space
 before a text that begins with one (`Metaspace`), so each such part gets `SPACE_MARK` first, and a pre-tokenizer cuts there and
 removes it. (Where the first character of a text is one that normalization drops, there is no space before what follows.)
-Folders of format 1, and byte-level vocabularies, for which `Metaspace` cannot be, have the space before every part that special
+Byte-level vocabularies, for which `Metaspace` cannot be, and those without bytes have the space before every part that special
 tokens leave.
 """
 

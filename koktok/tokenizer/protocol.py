@@ -108,7 +108,7 @@ class Tokenizer(ABC):
         Parameters
         ----------
         path : str or Path
-            A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
+            A new folder, or that of a koktok tokenizer: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder, for instance a model card.
         force : bool

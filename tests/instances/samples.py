@@ -41,7 +41,7 @@ emoji 👍🏽 그리고 漢字와 글.
 def unpacked(kind: str) -> Path:
     """A saved vocabulary."""
     folder = Path(tempfile.mkdtemp(prefix="koktok-kinds-")) / kind
-    shutil.copytree(ROOT / "tests" / "folders" / f"v1-{kind}", folder)
+    shutil.copytree(ROOT / "tests" / "folders" / kind, folder)
     for packed in folder.glob("*.xz"):
         packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
         packed.unlink()

@@ -62,7 +62,7 @@ class ReadyVocabulary:
     @cached_property
     def trained(self) -> Recipe:
         """The recipe of its training, with the digests of the sources."""
-        return Recipe.from_toml(self._content["toml"], stored=True)
+        return Recipe.from_toml(self._content["toml"])
 
     @property
     def card(self) -> str:
