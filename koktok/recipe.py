@@ -140,9 +140,6 @@ class SegmentRecipe(_Section):
     """The analyser, used during training only. `dpe:FOLDER` is a segmentation written by `koktok segment --learn`."""
     policy: str = "morphemes"
     """Boundaries to use: a named policy, kinds of boundary or Sejong tags, e.g. morphemes, josa, or j,e,vcp,xsv."""
-    mass: SomeShare = 1.0
-    """Share of the running words that is analysed, frequent words first. The other words are cut by the endings of the
-    analysed ones."""
     user_dictionary: str = ""
     """Kiwi's user dictionary: form TAB tag TAB score. The recipe stores the name of the file without its folder."""
     user_dictionary_sha256: Annotated[str, Field(pattern="^([0-9a-f]{16,64})?$")] = ""
@@ -561,7 +558,6 @@ class Fields(TypedDict, total=False):
     prefix_space: bool | None
     segmenter: str | None
     policy: str | None
-    mass: float | None
     user_dictionary_sha256: str | None
     model: str | None
     backend: str | None

@@ -53,7 +53,6 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ("[recipe.train]\nsuperwords = nan", r"`train.superwords` is nan"),
         ("[recipe.train]\ncharacter_coverage = inf", r"`train.character_coverage` is inf"),
         ("[recipe.train.reserve_script]\nlatin = nan", r"`train.reserve_script.latin` is nan"),
-        ("[recipe.segment]\nmass = nan", r"`segment.mass` is nan"),
         ("[recipe]\nholdout = nan", r"`holdout` is nan"),
         ("[recipe.train]\nvocab_size = 10_000_001", r"`train.vocab_size` is 10000001"),
         ("[recipe.train]\nreserved = 100_000_000", r"`train.reserved` is 100000000"),
