@@ -82,9 +82,6 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
     return [row for file in files for row in pa.ipc.open_file(file).read_all().to_pylist()]
 
 
-def text_ids(row: dict[str, Any], kind: str = "mlm") -> list[int]:
+def text_ids(row: dict[str, Any]) -> list[int]:
     """The ids of the text of an instance, before masking."""
-    ids, labels = row["input_ids"], row["labels"]
-    if kind in ("t5", "lm"):
-        return [*ids, *labels] if kind == "t5" else ids
-    return [i if label == IGNORED else label for i, label in zip(ids, labels, strict=True)]
+    return [i if label == IGNORED else label for i, label in zip(row["input_ids"], row["labels"], strict=True)]
