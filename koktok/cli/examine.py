@@ -323,7 +323,6 @@ def report(
     sentences: Annotated[int, typer.Option(min=0, help="Sentences shown on the page.")] = 6,
     resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0 for no intervals.")] = 1000,
     seed: Annotated[int, typer.Option(help="Random seed of the bootstrap and of the sentences shown.")] = 0,
-    speed: Annotated[bool, typer.Option("--speed", help="Also write speed.json, which differs in every run.")] = False,
     playground: Annotated[
         bool,
         typer.Option("--playground", help="Run koktok's tokenizers in report.html, on sentences that readers type."),
@@ -349,7 +348,7 @@ def report(
     from koktok.metrics.gold.silver import silver_gold
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
-    from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
+    from koktok.report.measure import Material, entries_of, measure, showcase
     from koktok.report.schema import FOLDER
 
     specs = [*(specs or ()), *(_cuts_entry(word) for word in cuts or ())]
@@ -363,7 +362,7 @@ def report(
         return
     if out is None:
         raise UsageError("expected a folder to write, got none", hint="koktok report TOKENIZER --text FILE -o FOLDER")
-    check_folder(out, FOLDER, ("report.json", "report.md", "report.html", *(["speed.json"] if speed else [])))
+    check_folder(out, FOLDER, ("report.json", "report.md", "report.html"))
     korean = Text.of(_domains(text, field)) if text else None
     corpora = _golds(gold, human_gold)
     if korean and not corpora:
@@ -396,10 +395,6 @@ def report(
     engine = _engine(specs, measured, korean.lines if korean else [], quiet=quiet) if playground else ""
     rendered["report.html"] = to_html(measured, engine)
     write_folder(out, rendered, FOLDER, force=force)
-    if speed:
-        with ConsoleProgress(quiet=quiet) as progress:
-            timed = measure_speed(entries_of(specs), korean.lines if korean else [], on_progress=progress)
-        write_folder(out, {"speed.json": timed.to_json()}, FOLDER, force=force)
     _tell_report(measured, out / [*rendered][-1])
 
 

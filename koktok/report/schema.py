@@ -1,7 +1,6 @@
 """The typed and versioned content of a report, from which every rendering is made.
 
-`Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it; speed
-is in a file of its own.
+`Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from koktok.files import Product
 from koktok.metrics import Definition, Difference, Value
 
 FORMAT: Final = "koktok-report"
-SPEED_FORMAT: Final = "koktok-speed"
 VERSION: Final = 5
 
 
@@ -171,27 +169,6 @@ class Report(_Frozen):
     def measure(self, name: str) -> Definition | None:
         """The column of this name, if it was measured."""
         return next((measure for measure in self.measures if measure.name == name), None)
-
-
-class SpeedRow(_Frozen):
-    """Seconds and memory of one tokenizer, each the best of several passes."""
-
-    number: int
-    name: str
-    scores: dict[str, float]
-
-
-class SpeedReport(_Frozen):
-    """Throughput, apart from the report because it is never the same twice."""
-
-    format: Literal["koktok-speed"] = SPEED_FORMAT
-    version: int = VERSION
-    machine: str
-    rows: list[SpeedRow]
-
-    def to_json(self) -> str:
-        """JSON; not deterministic, as its figures are not."""
-        return _dumped(self.model_dump(mode="json"))
 
 
 def _dumped(data: Any) -> str:

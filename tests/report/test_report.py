@@ -483,17 +483,6 @@ def test_the_page_carries_the_engine_where_it_is_asked_for(tmp_path: Path) -> No
     assert "<iframe" not in (tmp_path / "out" / "report.html").read_text("utf-8")
 
 
-def test_speed_is_apart(tmp_path: Path) -> None:
-    done = koktok(
-        "report", "syllables", "--text", MINI / "essay.txt", "--out", tmp_path, "--speed", "-q", "--resamples", 0
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    data = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
-    assert data["format"] == "koktok-speed"
-    assert data["rows"][0]["scores"]["encode_mb_s"] > 0
-    assert "encode_mb_s" not in (tmp_path / "report.json").read_text(encoding="utf-8")
-
-
 # ── the verb ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

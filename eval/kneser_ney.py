@@ -1,4 +1,4 @@
-"""How well the tokens can be predicted: an n-gram model in bits per character, and how sure a Unigram model is.
+"""How well tokens can be predicted: an n-gram model.
 
 Bits per character compare across vocabularies, perplexity per token does not. Interpolated Kneser-Ney with one discount
 an order, by sorted arrays of integers: seconds for a million tokens.
@@ -6,29 +6,17 @@ an order, by sorted arrays of integers: seconds for a million tokens.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from koktok.metrics.page import Text
 from koktok.metrics.registry import Floats
-from koktok.metrics.statistics import Table
 from koktok.model.tokens import Ints, Tokens, running
 from koktok.tokenizer.protocol import Tokenizer
 
 Line = Sequence[int] | Ints
-
-ORDER: Final = 5
-"""Tokens in an n-gram where the order is fixed."""
-
-CONTEXT: Final = 8
-"""Characters that the context is worth where the order is chosen by them."""
-
-HELD: Final = 5
-"""Every fifth block is held out."""
 
 UNKNOWN_BITS: Final = 16
 """Additional bits of each character inside an unknown token, which has to be transmitted by other means."""
@@ -113,68 +101,3 @@ def unknown_bits(tokenizer: Tokenizer, rows: Tokens) -> Floats:
     sums = np.concatenate([[0], np.cumsum((rows.ends - rows.starts) * bad)])
     bits: Floats = UNKNOWN_BITS * np.diff(sums[rows.indptr]).astype(np.float64)
     return bits
-
-
-def ngram_table(tokenizer: Tokenizer, text: Text) -> Table | None:
-    """Bits of the held-out lines, for a fixed order and for one that is worth `CONTEXT` characters; None for few lines."""
-    if len(text) < HELD:
-        return None
-    rows = tokenizer.encode_lines(text.lines)
-    ids = lines_of(rows)
-    held = text.blocks % HELD == HELD - 1
-    if held.all() or not held.any():
-        held = np.arange(len(text)) % HELD == HELD - 1
-    train = [row for row, out in zip(ids, held, strict=True) if not out]
-    which = np.flatnonzero(held)
-    size = tokenizer.size or int(rows.ids.max(initial=0)) + 1
-    test = [ids[k] for k in which]
-    chars = np.array([len(text.lines[k]) for k in which], dtype=np.int64)
-    lost = unknown_bits(tokenizer, rows)[which]
-    per_token = float(chars.sum()) / max(1, sum(map(len, test)))
-    equal = min(7, max(2, 1 + round(CONTEXT / per_token)))
-    columns: dict[str, Any] = {"chars": chars}
-    for name, order in (("fixed", ORDER), ("equal", equal)):
-        bits = kneser_ney(train, test, order=order, size=size)
-        columns[f"bits_{name}"] = np.array([float(b.sum()) for b in bits]) + lost
-    return Table(columns, text.units.of[which])
-
-
-def segmentation_entropy(tokenizer: Tokenizer, text: Text) -> Table | None:
-    """Bits of the posterior over segmentations of each line; None if the model is no Unigram with known scores."""
-    scores = tokenizer.unigram()
-    if scores is None:
-        return None
-    longest, unknown = max(map(len, scores), default=1), 3 * min(scores.values(), default=0.0) - 10
-    solved: dict[str, float] = {}
-    entropies = []
-    for line in text.lines:
-        words = tokenizer.unigram_words(line)
-        for word in words:
-            if word not in solved:
-                solved[word] = lattice_entropy(word, scores, longest, unknown)
-        entropies.append(sum(solved[word] for word in words))
-    chars = np.array([len(line) for line in text.lines], dtype=np.int64)
-    return Table({"entropy": np.array(entropies), "chars": chars}, text.units.of)
-
-
-def lattice_entropy(word: str, scores: Mapping[str, float], longest: int, unknown: float) -> float:
-    """Bits of the distribution over all segmentations of a word, each as likely as exp(sum of its scores).
-
-    Examples
-    --------
-    >>> lattice_entropy("가나", {"가": -1.0, "나": -1.0, "가나": -2.0}, 2, -9.0)
-    1.0
-    """
-    log_z = [0.0] + [-math.inf] * len(word)  # of all ways to each place
-    mean = [0.0] * (len(word) + 1)  # of their scores
-    for end in range(1, len(word) + 1):
-        ways = []
-        for start in range(max(0, end - longest), end):
-            score = scores.get(word[start:end], unknown if end == start + 1 else None)
-            if score is not None:
-                ways.append((log_z[start] + score, mean[start] + score))
-        top = max(z for z, _ in ways)
-        weights = [math.exp(z - top) for z, _ in ways]
-        log_z[end] = top + math.log(sum(weights))
-        mean[end] = sum(w * m for w, (_, m) in zip(weights, ways, strict=True)) / sum(weights)
-    return round((log_z[-1] - mean[-1]) / math.log(2), 10)
