@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from eval.machine import report_text
+from eval.speed import SpeedReport
 from koktok.files import write_file
 from koktok.metrics import Value, metrics
 from koktok.metrics.robustness import PERTURBATIONS
@@ -25,7 +26,7 @@ from koktok.report import Report
 from koktok.report.benchmark import BENCHMARK, check_same
 from koktok.report.markdown import plain, table
 from koktok.report.rows import HEADLINE, by_kind, equal_tokens, pareto_front, units_of
-from koktok.report.schema import ReportRow, SpeedReport
+from koktok.report.schema import ReportRow
 
 CLASSES: Final = ((20_000, "Up to 20,000 ids"), (40_000, "Up to 40,000 ids"), (80_000, "Up to 80,000 ids"))
 COLUMNS: Final = (

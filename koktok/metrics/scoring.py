@@ -28,10 +28,10 @@ from koktok.metrics.counts import (
     plain_table,
     unknown_counts,
 )
+from koktok.metrics.entropy import segmentation_entropy
 from koktok.metrics.fidelity import probes, round_trip
 from koktok.metrics.gold import GOLD_BOUNDARIES, GoldCorpus, check_names, read_gold
 from koktok.metrics.gold.spans import SpanCorpus
-from koktok.metrics.language_model import ngram_table, segmentation_entropy
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Formula, Metric, metrics
 from koktok.metrics.robustness import contexts, noise
@@ -203,7 +203,6 @@ def _sampled(t: Tokenizer, text: Text, sample: int, seed: int, on_progress: OnPr
         "noise": lambda: noise(t, few, seed=seed),
         "contexts": lambda: contexts(t, few, seed=seed),
         "entropy": lambda: segmentation_entropy(t, few),
-        "ngram": lambda: ngram_table(t, more),
         "packed": lambda: packed(t, more),
     }
     tables = {}

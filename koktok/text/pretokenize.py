@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, get_args
 from koktok.errors import InputError
 
 Split = Literal["eojeol", "scripts"]
-Digits = Literal["free", "single", "three", "glued"]
+Digits = Literal["free", "single", "three"]
 
 # Order matters nowhere: the classes are disjoint (a test), and "rest" is what none of them has.
 CLASSES: Final[dict[str, str]] = {
@@ -150,10 +150,7 @@ class Pattern:
 
     def signature(self) -> str:
         """Give every choice and the version of the classes, as one line."""
-        digits: str = "free" if self.digits == "glued" else self.digits
-        if self.digits == "free" and self.split == "eojeol":
-            digits = "runs"  # "free" is what `glued` signs, its older name
-        return f"split:{self.split}|digits:{digits}|superwords:{'yes' if self.superwords else 'no'}|v:1"
+        return f"split:{self.split}|digits:{self.digits}|superwords:{'yes' if self.superwords else 'no'}|v:1"
 
 
 def words(text: str) -> list[str]:
@@ -175,7 +172,7 @@ def _cut(before: str, after: str, pattern: Pattern) -> bool:
         return False
     if before == after == "digit":
         return pattern.digits == "single"
-    if pattern.digits != "glued" and "digit" in (before, after) and after not in _MARKS and before != "joiner":
+    if "digit" in (before, after) and after not in _MARKS and before != "joiner":
         return pattern.digits != "free" or pattern.split == "scripts" or REST in (_script(before), _script(after))
     if pattern.split == "eojeol" or after in _MARKS or before == "joiner":
         return False

@@ -31,7 +31,7 @@ WORDS = ("[PAD]", "[UNK]", "<0x0A>", "<0xEA>", "##가", "1234567", "1" * 29, "\r
 
 PATTERNS = [
     Pattern(split=split, digits=digits, superwords=superwords)
-    for split, digits, superwords in product(("eojeol", "scripts"), ("free", "glued", "single", "three"), (False, True))
+    for split, digits, superwords in product(("eojeol", "scripts"), ("free", "single", "three"), (False, True))
 ]
 
 texts = st.lists(st.sampled_from([*CHARACTERS, *WORDS]), max_size=16).map("".join)

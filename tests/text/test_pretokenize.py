@@ -18,7 +18,7 @@ from koktok.text import pretokenize
 from koktok.text.pretokenize import CLASSES, REST, Digits, Pattern, Split, words
 
 CHOICES = itertools.product(get_args(Split), get_args(Digits), (False, True))
-PATTERNS = [Pattern(*choice) for choice in CHOICES if choice[:2] != ("scripts", "glued")]  # which is `free` there
+PATTERNS = [Pattern(*choice) for choice in CHOICES]
 ALL = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 # One character a class, none of them ASCII where a class has others: ranges are what could go wrong.
 SAMPLES = {"newline": "\n", "space": " ", "blank": "\u3000", "hangul": "가", "latin": "é", "digit": "７", "han": "字",
@@ -100,13 +100,13 @@ def test_digits_by_threes_are_single_digits_joined_from_the_left(split, superwor
 @given(ks.korean_text())
 def test_free_digits_are_runs_without_signs(text):
     """Letters stay beside digits, as without a rule for digits."""
-    free, glued = Pattern(digits="free").cuts(text), Pattern(digits="glued").cuts(text)
-    more = sorted({*free} - {*glued})
-    assert {*glued} <= {*free}
-    for at in more:
-        pair = text[at - 1], text[at]
-        assert sum(class_of(char) == "digit" for char in pair) == 1
-        assert {class_of(char) for char in pair} & {REST, "terminator", "selector"}
+    cuts = {*Pattern(digits="free").cuts(text)}
+    for at in range(1, len(text)):
+        classes = {class_of(text[at - 1]), class_of(text[at])}
+        if classes in ({"digit"}, {"digit", "hangul"}, {"digit", "latin"}):
+            assert at not in cuts
+        if classes == {"digit", REST}:
+            assert at in cuts
 
 
 @given(patterns(), ks.korean_text())
@@ -203,7 +203,6 @@ GOLDEN = [
     (Pattern("scripts"), "नमस्ते می‌خواهم", "नमस्ते| می‌خواهم"),
     (Pattern(superwords=True), "할 수 있다. 그 말…  끝?! 네\n다음", "할 수 있다.| 그 말…|  끝?!| 네|\n|다음"),
     (Pattern(superwords=True), "3.14와 v1.2 ", "3|.|14와 v1|.|2 "),
-    (Pattern(digits="glued", superwords=True), "3.14와 v1.2 ", "3.14와 v1.2 "),
     (Pattern(), "제12회 1,234,500원(약 3%)", "제12회| 1|,|234|,|500원(약| 3|%)"),
     (Pattern(digits="three"), "제12회 1234567원 1,500", "제|12|회| 123|456|7|원| 1|,|500"),
     (Pattern(digits="three", superwords=True), "값 1234 원. 1️⃣234", "값 123|4 원.| 1️⃣|234"),
