@@ -36,6 +36,7 @@ __all__ = [
     "KS_X_1001",
     "KS_X_1001_SIGNS",
     "LEADS",
+    "LETTERS",
     "MODERN_JAMO",
     "SPLIT",
     "SYLLABLE",
@@ -81,6 +82,9 @@ KS_X_1001: Final = tuple(bytes((row, cell)).decode("euc_kr") for row in range(0x
 KS_X_1001_SIGNS: Final = tuple("①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮“”‘’…‥·∼「」『』《》〈〉【】×÷°²§※→○●□■☆★◆△▶♡♥㎡℃㈜")
 """Signs of KS X 1001 that Korean text uses: those in ten or more of the 79 texts of bench-ko, open-ko and the demo, all circled
 digits, △ and ㈜. A frequency cut drops them where a text has few, and each is three bytes then."""
+
+LETTERS: Final = tuple(map(chr, range(0x3131, 0x3164)))
+"""The 51 modern letters by themselves (compatibility jamo), as KS X 1001 has them and chats use them."""
 
 EVERYDAY: Final[tuple[str, ...]] = tuple(
     dict.fromkeys(

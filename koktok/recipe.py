@@ -26,11 +26,12 @@ from pydantic import (
 )
 
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
+from koktok.files import read_utf8
 from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
-from koktok.text.patterns import Published, PublishedPattern
+from koktok.text.patterns import ACROSS_SPACES, Published, PublishedPattern
 from koktok.text.prefix import Prefix
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
@@ -120,11 +121,13 @@ class PretokenizeRecipe(_Section):
     split: Literal["eojeol", "scripts"] = "eojeol"
     """Pre-tokenization, at white space or also between scripts. `eojeol` splits at white space only; `scripts` also between
     Hangul, Latin, digits, Han, kana and symbols."""
-    digits: Literal["free", "single"] = "single"
-    """Numbers as any other text, or split into single digits."""
+    digits: Literal["free", "single", "three"] = "single"
+    """Numbers as runs of digits without signs, as single digits, or in groups of at most three digits from the left, as in the patterns of
+    GPT-4 and Llama 3."""
     pattern: Literal["koktok", Published] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
-    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given."""
+    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given. Pieces may cross spaces
+    with `superbpe` and `exaone-moe`, if superwords are given."""
     prefix_space: bool = False
     """A space before the first word of a text, which decoding removes. The first word is then tokenized like any other, and a
     text passed as a list of words gets the ids of the running text. On for Unigram and BPE; off for byte-level BPE and
@@ -205,9 +208,9 @@ class TrainRecipe(_Section):
     ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
-    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables and 54 common signs; `auto`: those if
-    the syllables take at most a sixth of the ids, else those of everyday phrases; in a recipe also a list of strings with the
-    characters."""
+    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables, 51 letters and 54 common signs;
+    `auto`: those if the syllables take at most a sixth of the ids, else the letters and the syllables of everyday phrases; in a
+    recipe also a list of strings with the characters."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
@@ -353,10 +356,10 @@ class Recipe(_Section):
             raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")
         if train.inner_superwords and not train.superwords:
             raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
-        if pretokenize.pattern != "koktok" and train.superwords:
+        if pretokenize.pattern not in ("koktok", *ACROSS_SPACES) and train.superwords:
             raise RecipeError(
                 f"the pattern {pretokenize.pattern} cuts at every space, so there are no superwords",
-                hint="--superwords 0",
+                hint=f"--superwords 0, or --pattern {' | '.join(ACROSS_SPACES)}",
             )
         if pretokenize.pattern != "koktok" and (pretokenize.split, pretokenize.digits) != ("eojeol", "single"):
             raise RecipeError(
@@ -471,9 +474,11 @@ class Recipe(_Section):
         if not isinstance(path, str | os.PathLike):
             raise RecipeError(f"expected the path of a recipe, got {path!r}")
         file = Path(path)
-        file = file / "koktok.toml" if file.is_dir() else file
         try:
-            text = file.read_text(encoding="utf-8")
+            file = file / "koktok.toml" if file.is_dir() else file
+            text = read_utf8(file, "a recipe", "")
+        except ArtifactError as error:
+            raise RecipeError(f"no recipe: {error.message}", hint=error.hint) from error
         except (OSError, ValueError) as error:
             raise RecipeError(f"the recipe `{file}` cannot be read: {error}") from error
         return cls.from_toml(text)

@@ -14,7 +14,7 @@ from koktok.corpora.extract import _ROLE, prose
 from koktok.metrics.gold.readers import _conllu, _sejong
 from koktok.model.special import cut_at
 from koktok.model.vocab import Vocab
-from koktok.report.markdown import _SIGNS
+from koktok.pipeline.card import SIGNS as _SIGNS
 from koktok.text.blocklist import JUNK, PERSONAL, Blocklist
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern

@@ -142,6 +142,7 @@ def test_the_pattern_follows_the_model() -> None:
         {"superwords": 0.2},
         {"split": "scripts"},
         {"digits": "free"},
+        {"digits": "three"},
         {"digits": "single"},
         {"pattern": "koktok"},
     ):

@@ -11,6 +11,7 @@ from typing import Any
 
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.errors import InputError
+from koktok.files import MOST_TEXT, read_bounded
 
 Spans = list[tuple[int, int]]
 
@@ -29,7 +30,7 @@ def open_cuts(spec: str, path: Path) -> OpenVocabulary:
     """
     known: dict[str, Spans] = {}
     try:
-        raw = path.read_bytes()
+        raw = read_bounded(path, MOST_TEXT, "lines of JSON")
         for number, line in enumerate(raw.decode("utf-8-sig").splitlines(), start=1):
             if line.strip():
                 try:

@@ -15,7 +15,8 @@ from koktok.adapters.added_tokens import SAVED, files_beside, folder_tokens, jso
 from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.adapters.sandbox import check
 from koktok.errors import ArtifactError
-from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed, utf8
+from koktok.files import read_utf8
+from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.model.tokens import ByteTable, Spans
 from koktok.model.vocab import BYTE_OF
@@ -208,7 +209,7 @@ def _table(model: Mapping[str, Any]) -> dict[str, int]:
 def open_hf(spec: str, path: Path) -> HuggingFace:
     """A tokenizer.json, checked."""
     name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
-    text = utf8(path)
+    text = read_utf8(path)
     content = checked_json(text, str(path))
     opened = HuggingFace(text, files_beside(path), spec=spec, name=name, content=content)
     for token in content.get("added_tokens") or ():  # the library may assign other ids

@@ -341,7 +341,7 @@ class LibraryTokenizer(Tokenizer):
             raise UsageError(f"`{self.spec}` has no decoder")
         return text
 
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = False) -> Path:
         """Write a folder that `koktok.load` reads: the unchanged definition, and koktok.toml."""
         import tomli_w
 

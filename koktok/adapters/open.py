@@ -6,6 +6,7 @@ raised. A folder with a koktok.toml is koktok's; a single file always runs in it
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ from koktok.adapters.sentencepiece_adapter import open_sp
 from koktok.adapters.tiktoken_adapter import open_ranks, open_tekken, open_tiktoken
 from koktok.adapters.trivial import TRIVIAL
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.files import path_of, read_whole
+from koktok.files import path_of, read_bounded, read_utf8, read_whole
 from koktok.formats.detect import Detected, detect
 from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder
 from koktok.formats.vocabularies import folder_of
@@ -138,12 +139,19 @@ def parse_spec(text: str) -> tuple[str, str]:
         return "analyser", text
     if text in TRIVIAL:
         return "trivial", text
-    path = Path(text)
-    if path.parts and path.exists():
+    path = path_of(text, "a tokenizer")
+    if path.exists():
         return detect(path).kind, text
     known = ", ".join([*REFERENCES, *ANALYSERS, *TRIVIAL])
     problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
-    raise UsageError(f"{problem}; expected a path or one of {known}", hint="hf:path/to/tokenizer.json")
+    hint = "hf:path/to/tokenizer.json"
+    if _HUB_NAME.fullmatch(text):
+        hint = f"hf download {text} --include '*token*' '*vocab*' '*merges*' config.json --local-dir {path.name}"
+    raise UsageError(f"{problem}; expected a path or one of {known}", hint=hint)
+
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+"""The name of a model in the Hugging Face Hub, such as klue/bert-base."""
 
 
 def is_reference(text: str) -> bool:
@@ -155,7 +163,7 @@ def is_reference(text: str) -> bool:
     [True, True, False, False]
     """
     named = text.partition(":")[0] in REFERENCES and ":" in text
-    return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
+    return (named or text in ANALYSERS or text in TRIVIAL) and not path_of(text, "a tokenizer").exists()
 
 
 _OPENERS: Final[dict[str, Callable[..., LibraryTokenizer]]] = {
@@ -204,12 +212,14 @@ def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
 def _load_imported(folder: Path) -> LibraryTokenizer:
     again = "koktok import FILE --out FOLDER"
     try:
-        toml = tomllib.loads((folder / MARK).read_text(encoding="utf-8"))
+        toml = tomllib.loads(read_utf8(folder / MARK))
         table = toml["imported"]
         library, digest, newer = table["library"], table["sha256"], table["format"] != FORMAT
         names = [Path(str(name)).name for name in table["files"]]
-        contents = {name: (folder / name).read_bytes() for name in names}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        contents = {name: read_bounded(folder / name, hint=again) for name in names}
+    except ArtifactError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(
             f"`{folder}` is no readable imported tokenizer: {type(error).__name__}: {error}", hint=again
         ) from error

@@ -14,6 +14,7 @@ from koktok.adapters.added_tokens import SAVED, FolderTokens, files_beside, fold
 from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.adapters.sandbox import check
 from koktok.errors import ArtifactError
+from koktok.files import read_bounded
 from koktok.files.sentencepiece_model import BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
 from koktok.model.tokens import ByteTable
 
@@ -152,7 +153,7 @@ class SentencePiece(LibraryTokenizer):
 def open_sp(spec: str, path: Path) -> SentencePiece:
     """A .model file."""
     name = path.resolve().parent.name if path.stem in ("tok", "tokenizer", "spiece", "m") else path.stem
-    return SentencePiece(path.read_bytes(), files_beside(path), spec=spec, name=name)
+    return SentencePiece(read_bounded(path), files_beside(path), spec=spec, name=name)
 
 
 def with_tokens(data: bytes, folder: FolderTokens) -> bytes:

@@ -14,9 +14,8 @@ from koktok.adapters.added_tokens import SAVED, files_beside, folder_tokens
 from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.adapters.sandbox import check
 from koktok.errors import InputError, UsageError
-from koktok.files import typed
+from koktok.files import read_utf8, typed
 from koktok.formats import tiktoken
-from koktok.formats.hf import utf8
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
 from koktok.model.tokens import ByteTable
 from koktok.model.vocab import BYTE_CHARS
@@ -151,7 +150,7 @@ def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -
         return Tiktoken(tiktoken.load(path), files_beside(path / tiktoken.SPEC), spec=spec, name=name)
     known = published(pattern or path.stem)
     if known is None and pattern and Path(pattern).is_file():
-        known = RanksPattern(utf8(Path(pattern)).rstrip("\n"))
+        known = RanksPattern(read_utf8(Path(pattern)).rstrip("\n"))
     return _opened(spec, path, known, pattern, name=name)
 
 
@@ -175,7 +174,7 @@ def _opened(
     """Ranks with the special tokens of the caller, or with those of the published vocabulary that they are."""
     if known is None:
         raise _no_pattern(path, pattern)
-    ranks = tiktoken.Ranks(path.stem, known.regex, tiktoken.ranks_from_text(utf8(path), str(path)), {})
+    ranks = tiktoken.Ranks(path.stem, known.regex, tiktoken.ranks_from_text(read_utf8(path), str(path)), {})
     given = known.specials_of(ranks) if specials is None else specials
     return Tiktoken(replace(ranks, specials=dict(given)), files_beside(path), spec=spec, name=name)
 
@@ -189,5 +188,5 @@ def _no_pattern(path: Path, pattern: str = "") -> UsageError:
 
 def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:
     """A tekken.json of Mistral: ranks, pattern and control tokens in one file."""
-    ranks = tiktoken.ranks_from_tekken(utf8(path), str(path), path.stem)
+    ranks = tiktoken.ranks_from_tekken(read_utf8(path), str(path), path.stem)
     return Tiktoken(ranks, files_beside(path), spec=spec, name=name)

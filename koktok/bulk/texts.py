@@ -20,7 +20,7 @@ from numba import njit
 from koktok.errors import InputError
 from koktok.text.blocks import Block
 from koktok.text.normalize import Normalizer
-from koktok.text.prefix import Prefix
+from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,8 +85,9 @@ class Texts:
                 doubtful[full] |= first == self.data[self.begins[full] + 1]
         for i in np.flatnonzero(doubtful).tolist():
             aligned = normalizer.align(self.text(i))
-            marked[i] = prefix == "first" and aligned.normal[:1] == " "
-            spaced[i] = bool(aligned.normal) and (prefix == "each" or aligned.starts[0] == 0)
+            read = with_prefix(aligned.normal, prefix, kept=not aligned.normal or aligned.starts[0] == 0)
+            spaced[i] = len(read) > len(aligned.normal)
+            marked[i] = len(read) > len(aligned.normal) + 1
         if prefix == "first" and self.closes is not None:
             # Only the first part of a document, and not a part after a special token.
             firsts = np.concatenate([np.zeros(1, np.int64), self.closes[:-1]])

@@ -143,7 +143,7 @@ def _note_bad_lines(report: ReadReport, progress: Any) -> None:
     from koktok.progress import counted
 
     if report.bad_lines:
-        progress.note(f"{counted(report.bad_lines, 'undecodable line')} left out: {', '.join(report.bad_places)}")
+        progress.note(f"{counted(report.bad_lines, 'unreadable line')} left out: {', '.join(report.bad_places)}")
 
 
 def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress: Any) -> None:

@@ -120,7 +120,7 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
         write_folder(out, files, TOKENIZER, force=force)
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
-    before = tokenizer.digest()
+    before, roles = tokenizer.digest(), dict(tokenizer.roles)
     if looks:
         from koktok.tokenizer.restyle import restyle
 
@@ -130,7 +130,13 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
     seal = checksum_of((out / "tokenizer.json").read_bytes())
+    changed = [
+        f"{role} {roles.get(role, 'none')} → {tokenizer.roles.get(role, 'none')}"
+        for role in dict.fromkeys((*roles, *tokenizer.roles))
+        if roles.get(role) != tokenizer.roles.get(role)
+    ]
     return [
+        *([f"special tokens: {', '.join(changed)}"] if changed else []),
         f"the digest was {before} and is {tokenizer.digest()}",
         f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal}",
     ]

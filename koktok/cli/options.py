@@ -186,9 +186,9 @@ def lines_of_paths(
     may_be_empty: bool = False,
     quiet: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines of files or of standard input, and warn of undecodable lines at the end.
+    """Yield the lines of files or of standard input, and warn of unreadable lines at the end.
 
-    `aligned` is for verbs that print a line for each line, as filters do: an undecodable line is read as an empty one, so that the
+    `aligned` is for verbs that print a line for each line, as filters do: an unreadable line is read as an empty one, so that the
     numbers of the others do not change, and empty input is no error.
     """
     from koktok.corpora.paths import as_source
@@ -220,7 +220,7 @@ def tell_bad_lines(report: ReadReport, became: str) -> None:
 
     more = ", …" if report.bad_lines > len(report.bad_places) else ""
     places = ", ".join(report.bad_places)
-    print(f"warning: {counted(report.bad_lines, 'undecodable line')} {became}: {places}{more}", file=sys.stderr)
+    print(f"warning: {counted(report.bad_lines, 'unreadable line')} {became}: {places}{more}", file=sys.stderr)
 
 
 def batches(lines: Iterator[str], size: int = 1000) -> Iterator[list[str]]:

@@ -51,6 +51,7 @@ def segment_to_file(
     user_dictionary: str | None = None,
     partitions: int | None = None,
     timeout: float = TIMEOUT,
+    force: bool = False,
 ) -> Lexicon:
     """Analyse the words of a training into a lexicon for `koktok train --lexicon`."""
     import polars as pl
@@ -83,7 +84,7 @@ def segment_to_file(
             new = pl.DataFrame(table.mapInArrow(analysed, "word string, row string, failure string").toArrow())
     quarantined = dict(new.drop_nulls("failure").select("word", "failure").iter_rows())
     whole = pl.concat([known, new.lazy().select("word", "row")]).sort("word", "row").collect()
-    return write_lexicon(Path(out), whole.iter_slices(), signature, quarantined)
+    return write_lexicon(Path(out), whole.iter_slices(), signature, quarantined, force=force)
 
 
 def analyse(

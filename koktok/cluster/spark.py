@@ -220,7 +220,7 @@ def count_to_files(
     field: str | None = None,
     runs: bool = False,
     min_count: int = 1,
-    force: bool = True,
+    force: bool = False,
 ) -> ReadReport:
     """Count documents into the files that `koktok count --holdout-by documents` writes, byte for byte.
 

@@ -21,7 +21,7 @@ from koktok.corpora import download
 from koktok.corpora.extract import prose
 from koktok.corpora.recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.errors import CorpusError, InputError, did_you_mean, visible
-from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
+from koktok.files import Product, cache_dir, check_folder, path_of, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
 from koktok.progress import OnProgress
 
@@ -74,6 +74,7 @@ def find(name: str) -> CorpusRecipe:
     >>> find("demo").languages
     ('ko',)
     """
+    path_of(name, "a corpus")
     if name.endswith(".toml"):
         return load(Path(name))
     folders = list(_folders())
@@ -178,7 +179,7 @@ def fetch(name: str, *, force: bool = False, mirror: str | None = None, on_progr
             if place.is_dir() and not force:  # another process has fetched it
                 return place
             check_folder(place, _TEXT, [f"{source.stem}.txt" for source in recipe.source])
-            write_folder(place, lambda made: _make(recipe, made, report, mirror), _TEXT)
+            write_folder(place, lambda made: _make(recipe, made, report, mirror), _TEXT, force=True)
     except (InputError, OSError) as error:
         what = f"the corpus `{recipe.name}` cannot be written to `{place.parent}`: {error}"
         raise CorpusError(what, hint="export KOKTOK_CACHE=/a/folder/to/write/in") from error

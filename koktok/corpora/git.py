@@ -133,7 +133,7 @@ def open_commit(source: GitSource, temporary: Path, mirror: str | None) -> Itera
         env = {name: value for name, value in env.items() if not name.startswith("GIT_")}
         env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_NO_LAZY_FETCH": "1"}
         address, scheme = str(_serving(objects, temporary / "mirror", env)), "file"
-        hint = f"git --git-dir {shlex.quote(str(objects.parent))} fetch origin {source.commit}"
+        hint = "koktok corpus fetch NAME, without --mirror or with another one"
     else:
         address = f"{mirror.rstrip('/')}/{place}" if mirror else source.repository
         scheme, hint = urlsplit(address).scheme, "koktok corpus fetch NAME --mirror DIR_OR_URL"

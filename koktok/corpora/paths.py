@@ -34,7 +34,7 @@ def as_source(
 def as_text(given: Any) -> Any:
     """Return sources in place of paths, and any other text unchanged.
 
-    A path is a `Path`, or a `str` that names an existing file; any other `str` is a line of text.
+    A path is a `Path`, or a `str` alone that names an existing file; a `str` in an iterable is a line of text.
 
     Examples
     --------

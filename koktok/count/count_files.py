@@ -85,7 +85,7 @@ def runs_file(file: Path) -> Path:
 
 
 def write_counts(
-    file: Path, parts: Iterable[pl.DataFrame], about: About, *, min_count: int = 1, force: bool = True
+    file: Path, parts: Iterable[pl.DataFrame], about: About, *, min_count: int = 1, force: bool = False
 ) -> Dropped:
     """Write tables that come in order, part by part, without words below `min_count`; returns how many those are."""
     import polars as pl

@@ -111,7 +111,7 @@ class _BaseTokens:
         lengths: list[int] = []
         waiting = iter(sent)
         while batch := list(islice(waiting, _BATCH)):
-            for encoding in base.runner.encode_batch(batch, add_special_tokens=False):
+            for encoding in base.encodings(batch):
                 ids.append(np.array(encoding.ids, np.int64))
                 if base.kind == "bytes":
                     parts.append(np.array(encoding.word_ids, np.int64))

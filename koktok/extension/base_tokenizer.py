@@ -21,8 +21,10 @@ from koktok.adapters import LibraryTokenizer, load
 from koktok.adapters.added_tokens import FolderTokens, folder_tokens
 from koktok.adapters.conversion import hf_config, hf_definition
 from koktok.adapters.huggingface_adapter import open_hf
+from koktok.adapters.library import asking
 from koktok.adapters.sentencepiece_adapter import with_tokens
 from koktok.errors import ArtifactError
+from koktok.files import read_bounded
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.vocab_files import tokenizers_library
 from koktok.formats.vocabularies import folder_of
@@ -171,7 +173,7 @@ class Base:
     @cached_property
     def prefixes(self) -> bool:
         """Whether the base adds a space before a text."""
-        ids = self.runner.encode("가", add_special_tokens=False).ids
+        (ids,) = self.encode(["가"])
         return b"".join(self.strings[i] for i in ids[:1]).startswith(self.space)
 
     @cached_property
@@ -210,7 +212,13 @@ class Base:
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line, by the library `tokenizers`, without special tokens."""
-        return [list(row.ids) for row in self.runner.encode_batch_fast(list(lines), add_special_tokens=False)]
+        with asking("tokenizers"):
+            return [list(row.ids) for row in self.runner.encode_batch_fast(list(lines), add_special_tokens=False)]
+
+    def encodings(self, lines: Sequence[str]) -> list[Any]:
+        """The library's own result for each line, without special tokens."""
+        with asking("tokenizers"):
+            return list(self.runner.encode_batch(list(lines), add_special_tokens=False))
 
 
 def runner_of(definition: Mapping[str, Any]) -> Any:
@@ -239,7 +247,7 @@ def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[s
         base = base_of_library(reference, adapter)
         model = file.with_name("tokenizer.model")
         if model.is_file():
-            base = replace(base, files={**base.files, model.name: with_tokens(model.read_bytes(), adapter.folder)})
+            base = replace(base, files={**base.files, model.name: with_tokens(read_bounded(model), adapter.folder)})
     _check(base)
     return base
 
@@ -317,7 +325,7 @@ def _check(base: Base) -> None:
         base.notes.append("the base lower-cases text; the extension is trained on lower-cased text")
     elif "①" not in changed:
         base.notes.append("the base folds compatibility characters (NFKC), also Hangul in half width or circles")
-    if len(base.runner.encode(_TRIED, add_special_tokens=False).ids) == 0:
+    if not base.encode([_TRIED])[0]:
         raise ArtifactError(f"`{base.name}` gives no tokens for Korean text")
     words = (
         base.runner.pre_tokenizer.pre_tokenize_str(normal)

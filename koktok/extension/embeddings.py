@@ -26,7 +26,7 @@ from koktok.errors import ArtifactError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
 from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
-from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
+from koktok.files import Product, check_folder, checked, is_plain, open_regular, read_bounded, typed, write_folder
 from koktok.formats.detect import IN_A_FOLDER
 from koktok.progress import OnProgress
 
@@ -169,7 +169,7 @@ def _open(file: Path) -> _Shard:
     try:
         with safe_open(file, "numpy") as checked_file:
             metadata = checked_file.metadata()
-        with file.open("rb") as opened:
+        with open_regular(file, "a safetensors file", hint) as opened:
             length = int.from_bytes(opened.read(8), "little")
             header = json.loads(opened.read(length))
     except (OSError, SafetensorError) as error:
@@ -212,7 +212,7 @@ def apply_extension(
     *,
     method: Method = "mean",
     pad_to: int = 1,
-    force: bool = True,
+    force: bool = False,
     on_progress: OnProgress = lambda _stage, _done, _total: None,
 ) -> list[str]:
     """Write a model with rows for the new ids; returns notes in sentences."""

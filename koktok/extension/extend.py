@@ -47,7 +47,7 @@ def extend(
     holdout: float = 0.05,
     threads: int | None = None,
     cache: Path | bool | None = None,
-    force: bool = True,
+    force: bool = False,
     on_progress: OnProgress = silent,
     **options: Any,
 ) -> Extended:
@@ -66,7 +66,7 @@ def extend(
     holdout : float
         Share of the lines held out for evaluation.
     force : bool
-        Whether another extension that koktok wrote at `out` may be replaced.
+        Replace another extension that koktok wrote at `out`; refused by default.
     on_progress : callable
         Progress.
     **options

@@ -28,7 +28,7 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.extension_files import BaseRecord, Record, base_record, config_of
 from koktok.extension.learn import splits
-from koktok.files import Product, check_folder, checked, write_folder
+from koktok.files import Product, check_folder, checked, read_bounded, read_utf8, write_folder
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
@@ -101,7 +101,7 @@ def prune(
     text: Any,
     out: str | Path,
     *,
-    force: bool = True,
+    force: bool = False,
     on_progress: OnProgress = silent,
     **options: Any,
 ) -> Pruned:
@@ -315,8 +315,8 @@ def read_pruned(folder: str | Path) -> tuple[PrunedRecord, NDArray[np.int64]]:
     """pruned.json of a folder, and the new id of each old id, -1 for a removed one."""
     place, hint = Path(folder), "koktok extend BASE TEXT --prune 10000 --out FOLDER"
     try:
-        record = checked(PrunedRecord, (place / PRUNED).read_bytes(), f"`{place / PRUNED}`", hint)
-        rows = [line.split("\t") for line in (place / "ids.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+        record = checked(PrunedRecord, read_bounded(place / PRUNED), f"`{place / PRUNED}`", hint)
+        rows = [line.split("\t") for line in read_utf8(place / "ids.tsv").splitlines()[1:]]
         table = np.array([int(new) if new else -1 for _, new in rows], np.int64)
         sound = record.format == FORMAT and len(table) == record.base.size and table.max() + 1 == record.size
     except (OSError, ValueError) as error:

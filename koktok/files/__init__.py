@@ -4,7 +4,7 @@ In: a path, and contents or a function that writes them. Out: a file or a folder
 nothing is deleted or replaced that koktok did not write (law 12). Reading changes nothing.
 """
 
-from koktok.files.checked import checked, read_bounded
+from koktok.files.checked import FETCH_LFS, LFS_POINTER, MOST_TEXT, checked, open_regular, read_bounded, read_utf8
 from koktok.files.paths import cache_dir, is_plain, path_of, place_of, scratch, typed, workplace, workplace_of
 from koktok.files.resume import Checkpoint, read_manifest, resumable
 from koktok.files.write import (
@@ -20,6 +20,9 @@ from koktok.files.write import (
 )
 
 __all__ = [
+    "FETCH_LFS",
+    "LFS_POINTER",
+    "MOST_TEXT",
     "Checkpoint",
     "Product",
     "cache_dir",
@@ -28,10 +31,12 @@ __all__ = [
     "checked",
     "is_intact",
     "is_plain",
+    "open_regular",
     "path_of",
     "place_of",
     "read_bounded",
     "read_manifest",
+    "read_utf8",
     "read_whole",
     "refuse_another",
     "resumable",

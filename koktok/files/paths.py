@@ -66,13 +66,14 @@ def is_plain(name: object) -> bool:
 
 
 def path_of(path: str | os.PathLike[str], what: str = "a folder") -> Path:
-    """Return `path` as a Path, or raise UsageError."""
+    """Return `path` as a Path that can be looked at, or raise UsageError: text is often passed where a path is expected."""
     try:
-        valid = isinstance(path, str | os.PathLike) and b"\0" not in os.fsencode(path) and str(path)
-    except UnicodeEncodeError:
-        valid = False
-    if not valid:
-        raise UsageError(f"expected the path of {what}, got {path!r}")
+        if not isinstance(path, str | os.PathLike) or b"\0" in os.fsencode(path) or not str(path):
+            raise UsageError(f"expected the path of {what}, got {path!r}")
+        Path(path).exists()  # raises for a name that the system refuses, such as one of 300 characters
+    except (UnicodeEncodeError, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it holds a lone surrogate"
+        raise UsageError(f"expected the path of {what}, got {str(path)[:80]!r}: {why}") from None
     return Path(path)
 
 

@@ -63,7 +63,8 @@ def refuse_another(target: Path, what: str) -> UsageError:
     """Return the error for a place that holds another result."""
     kind = "folder" if target.is_dir() else "file"
     return UsageError(
-        f"output {kind} `{target}` already exists and holds another {what}", hint="choose another --out, or --force"
+        f"output {kind} `{target}` already exists and holds another {what}",
+        hint="choose another --out, or --force (in Python, force=True)",
     )
 
 

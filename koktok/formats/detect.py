@@ -25,9 +25,6 @@ NAMES: Final[dict[str, str]] = {
 }
 """The description of each kind."""
 
-_MOST = 1 << 28
-"""Maximum size of a file in bytes; the largest known tokenizers have less than a fifth of it."""
-
 IN_A_FOLDER = (
     *("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "*.model"),
     *("model.json", "vocab.json", "*.tiktoken", "tekken*.json"),
@@ -68,7 +65,7 @@ def _merges(vocab: Path) -> bool:
 
 
 def _kind(path: Path) -> DetectedKind:
-    data = read_bounded(path, _MOST, "the file of a tokenizer", "koktok import FILE --out FOLDER")
+    data = read_bounded(path, what="the file of a tokenizer", hint="koktok import FILE --out FOLDER")
     if not data.strip():
         raise ArtifactError(f"`{path}` is empty", hint="fetch it again")
     if data[:4] == b"GGUF":

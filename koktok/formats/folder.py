@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.files import Product, read_bounded
+from koktok.files import Product, read_bounded, read_utf8
 from koktok.formats import hf, sentencepiece
 from koktok.formats.limits import unsupported_reason
 from koktok.model.vocab import Vocab
@@ -21,9 +21,6 @@ MARK = "koktok.toml"
 """The file that marks a folder as koktok's."""
 
 CARD = "README.md"
-
-_MOST = 1 << 28
-"""Maximum size of a file in bytes; the largest known tokenizers have less than a fifth of it."""
 
 _READ = ("special_tokens_map.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
 """Files that libraries read in the folder of a tokenizer."""
@@ -107,14 +104,16 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
     own = (folder / "vocab.json").is_file() and not (folder / "tokenizer.json").is_file()
     file = folder / ("vocab.json" if own else "tokenizer.json")
     try:
-        toml = (folder / MARK).read_text(encoding="utf-8")
-        data = read_bounded(file, _MOST, "the file of a tokenizer")
+        toml = read_utf8(folder / MARK)
+        data = read_bounded(file)
         text = data.decode("utf-8")
         tables = tomllib.loads(toml)
         signature, written = tables.get("signature", {}), tables.get("recipe", {})
         other = isinstance(written, dict) and written.get("format", FORMAT) != FORMAT
         recipe = Recipe() if other else Recipe.from_toml(toml)
-    except (OSError, ValueError, RecursionError) as error:  # RecipeError and decoding errors are ValueErrors
+    except ArtifactError:
+        raise
+    except (ValueError, RecursionError) as error:  # RecipeError and decoding errors are ValueErrors
         raise ArtifactError(
             f"`{folder}` is no readable koktok tokenizer: {error}", hint="koktok train TEXT --out FOLDER"
         ) from error
@@ -156,7 +155,7 @@ def is_koktoks(folder: Path) -> bool:
 def is_imported(folder: Path) -> bool:
     """True if the folder contains a tokenizer of another library, written by `koktok import`."""
     try:
-        return "\n[imported]" in "\n" + (folder / MARK).read_text(encoding="utf-8")
+        return "\n[imported]" in "\n" + read_utf8(folder / MARK)
     except (OSError, ValueError):
         return False
 

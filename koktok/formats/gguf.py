@@ -142,6 +142,8 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
         ("user-defined", USER_DEFINED in table.types),
         ("mark", table.model != "gpt2"),
         ("classes", table.model == "gpt2"),
+        ("letters", table.pre == "exaone-moe"),
+        ("numbers", table.pre == "superbpe"),
         ("no-frame", not (table.add_bos or table.add_eos)),
         ("begun", table.add_bos),
         ("ended", table.add_eos),
@@ -149,7 +151,7 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
     return [*that_hold("gguf", before), *(f"not normalized: {line}" for line in raw), *that_hold("gguf", after)]
 
 
-def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = True) -> Path:
+def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = False) -> Path:
     """Write a file with the vocabulary alone."""
     return write_file(path, lambda new: _write(table, new, name), ours=may_be_ours, force=force, what="vocabulary")
 

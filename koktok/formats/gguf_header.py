@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from koktok.errors import ArtifactError
+from koktok.files import open_regular
 
 STRING, ARRAY = 8, 9
 MOST = 1 << 24
@@ -164,7 +165,7 @@ class Header:
 def opened(path: str | Path) -> Iterator[Header]:
     """The header of an open file."""
     try:
-        with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with open_regular(Path(path), "a GGUF") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield Header(data, path)
     except (OSError, ValueError) as error:  # a file of no bytes cannot be mapped
         raise ArtifactError(

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
@@ -26,7 +25,7 @@ from koktok.formats.pre_tokenizer import FIRST_SPACE, cutting
 from koktok.model.special import ROLES, Style, style_for
 from koktok.model.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
 from koktok.text.normalize import JamoNormalizer, Normalizer
-from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
+from koktok.text.prefix import GUARD, SPACE_MARK, START, Prefix
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
@@ -47,8 +46,8 @@ def tokenizer_json(
     style = style or style_for("plain", vocab.specials)
     step = normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
+    before, after = _first_space(prefix)
     separators, pre_tokenizer = cutting(vocab, pattern, prefix)
-    nodes = nodes + _first_space(prefix)
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
     decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
     content = {
@@ -56,7 +55,7 @@ def tokenizer_json(
         "truncation": None,
         "padding": None,
         "added_tokens": [{"id": i, **token} for i, token in added_tokens(vocab, style).items()],
-        "normalizer": {"type": "Sequence", "normalizers": nodes + separators},
+        "normalizer": {"type": "Sequence", "normalizers": [*before, *nodes, *after, *separators]},
         "pre_tokenizer": pre_tokenizer,
         "post_processor": _post_processor(vocab, style, prefix=bool(prefix)),
         "decoder": {"type": "Sequence", "decoders": decoders},
@@ -65,18 +64,24 @@ def tokenizer_json(
     return json.dumps(content, ensure_ascii=False, indent=2)
 
 
-def _replace(old: str, new: str) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {"String": old}, "content": new}
+def _replace(old: dict[str, str], new: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": old, "content": new}
 
 
-def _first_space(prefix: Prefix) -> list[dict[str, Any]]:
-    """Nodes that mark a space at the beginning of a part; Metaspace adds the prefix space, at the beginning of a text alone.
+def _first_space(prefix: Prefix) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Nodes before and after those of normalization, which mark a space at the beginning of a part.
 
-    No `Regex`: `^` is the beginning of a line in one engine and of the text in another.
+    Metaspace adds the prefix space at the beginning of a text alone: before a character whose place is 0. `START` has the place
+    of the first raw character, and the mark takes it. No `^`, which is the beginning of a line in one engine and of the text in
+    another.
     """
     if prefix == "first":
-        return [{"type": "Prepend", "prepend": GUARD}, _replace(f"{GUARD} ", f"{SPACE_MARK} "), _replace(GUARD, "")]
-    return [{"type": "Prepend", "prepend": " "}] * bool(prefix)
+        return [{"type": "Prepend", "prepend": START}], [
+            {"type": "Prepend", "prepend": GUARD},
+            _replace({"Regex": f"{GUARD}{START}(?= )"}, SPACE_MARK),
+            _replace({"String": f"{GUARD}{START}"}, ""),
+        ]
+    return [], [{"type": "Prepend", "prepend": " "}] * bool(prefix)
 
 
 def added_tokens(vocab: Vocab, style: Style) -> dict[int, dict[str, Any]]:
@@ -302,16 +307,6 @@ def _roles(style: Style) -> dict[str, Any]:
 # --- Files of other writers -------------------------------------------------------------------------------------------
 
 
-def utf8(file: Path) -> str:
-    """The text of a file."""
-    try:
-        return file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ArtifactError(f"`{file}` is no UTF-8: {error}", hint="fetch it again") from error
-    except OSError as error:
-        raise ArtifactError(f"`{file}` cannot be read: {error}") from error
-
-
 def in_version_2(text: str, roles: Mapping[str, str]) -> str:
     """A tokenizer.json in version 2.0, as tokenizers 1.0.0rc3 reads it: with the token of each role.
 
@@ -320,10 +315,17 @@ def in_version_2(text: str, roles: Mapping[str, str]) -> str:
     """
     content = json.loads(text) | {"version": "2.0", "role_to_token": dict(roles)}
     steps = (content["pre_tokenizer"] or {}).get("pretokenizers")
-    if steps == [*FIRST_SPACE]:
+    if steps and steps[: len(FIRST_SPACE)] == [*FIRST_SPACE]:
+        if steps[len(FIRST_SPACE) :]:
+            raise ArtifactError(
+                "no tokenizer.json of version 2.0: tokenizers 1.0 inserts the space before the first word only where no other "
+                "pre-tokenizer follows, and this vocabulary has one",
+                hint="koktok train … --no-prefix-space",
+            )
         content["pre_tokenizer"] = steps[0]
         nodes = content["normalizer"]["normalizers"]
-        content["normalizer"]["normalizers"] = [node for node in nodes if node not in _first_space("first")]
+        marking = [node for some in _first_space("first") for node in some]
+        content["normalizer"]["normalizers"] = [node for node in nodes if node not in marking]
     return json.dumps(content, ensure_ascii=False, indent=2)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from koktok.model.special import ROLES
 from koktok.model.vocab import KINDS, Vocab
-from koktok.text.patterns import LLAMA_CPP
+from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
 from koktok.text.pretokenize import first_crossing
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
         if what == "sentencepiece":
             yield "spm-kind", not row.sentencepiece
             yield "spm-unknown", no_unknown
+            yield "threes", not pattern.bigram
             yield "crossing", first_crossing(vocab.pieces, pattern)
         else:
             yield "gguf-jamo", jamo
@@ -68,6 +69,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
             if row.gguf == "gpt2":
                 yield "gguf-pattern", (pattern.regex, False) not in LLAMA_CPP
                 return
+            yield "threes", not pattern.bigram
             yield "crossing", first_crossing(vocab.pieces, pattern)
             yield "gguf-unknown", no_unknown
             yield "gguf-end", no_end
@@ -80,6 +82,22 @@ def _stray(vocab: Vocab) -> str:
     # The same ranks over the characters that spell bytes: so a piece with half a character can be encoded, too.
     model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))
     return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
+
+
+def runs_in(vocab: Vocab, *, jamo: bool, pattern: str = "koktok", prefix: bool = False) -> str:
+    """Where a vocabulary runs with the same ids, and what to type for other runtimes, in one sentence."""
+    row = KINDS[vocab.kind]
+    if not row.hugging_face:
+        name = "none"
+    elif jamo:
+        name = "jamo"
+    elif row.tiktoken:
+        name = "own-pattern" if pattern == "koktok" else "published"
+    else:
+        name = {"unigram": "unigram", "bpe": "bpe"}.get(row.sentencepiece, "words")
+    hf2 = ", in tokenizers 1.0 after `koktok export --to hf2`" if prefix else ""
+    llama_cpp = "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)"
+    return that_hold("runs", [(name, True)], hf2=hf2, llama_cpp=llama_cpp, pattern=pattern)[0]
 
 
 def limitations(
@@ -103,7 +121,8 @@ def limitations(
         ("unigram", kind == "unigram"),
         ("separated", separated),
         ("jamo", jamo),
-        ("published", pattern != "koktok"),
+        ("published", pattern not in ("koktok", *ACROSS_SPACES)),
+        ("across-spaces", pattern in ACROSS_SPACES),
         ("own-pattern", pattern == "koktok" and kind == "bpe-bytes"),
     )
     or_syllable = ", or a syllable in jamo," if jamo else ""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import ArtifactError
+from koktok.files import read_bounded
 
 PROBE: Final = "probe.json"
 
@@ -47,7 +48,7 @@ def read_probe(folder: Path) -> tuple[list[str], list[list[int]]]:
     """The lines and ids of a folder's probe.json."""
     file, hint = folder / PROBE, "save the tokenizer again"
     try:
-        content = json.loads(file.read_bytes())
+        content = json.loads(read_bounded(file))
         lines, ids, digest = (content.pop(name) for name in ("lines", "ids", "sha256"))
         rows = [
             (line, row) for line, row in zip(lines, ids, strict=True) if isinstance(line, str) and isinstance(row, list)

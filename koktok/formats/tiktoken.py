@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from koktok.errors import ArtifactError, MissingExtraError
-from koktok.files import Product
+from koktok.files import Product, read_utf8
 from koktok.formats.hf import check_sparse, parsed
 from koktok.formats.limits import unsupported_reason
 from koktok.model.vocab import BYTE_OF, Vocab
@@ -136,13 +136,15 @@ def load(folder: str | Path) -> Ranks:
     place = Path(folder)
     spec: dict[str, Any]
     try:
-        spec = json.loads((place / SPEC).read_text(encoding="utf-8"))
+        spec = json.loads(read_utf8(place / SPEC))
         newer = spec["format"] != FORMAT
         name, pattern, digest = str(spec["name"]), str(spec["pat_str"]), str(spec["sha256"])
         specials = {str(token): int(i) for token, i in spec["special_tokens"].items()}
         file = place / Path(str(spec["ranks"])).name
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        text = read_utf8(file)
+    except ArtifactError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(
             f"`{place}` is no tiktoken export of koktok: {type(error).__name__}: {error}",
             hint="koktok export FOLDER --to tiktoken --out NEW-FOLDER",

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.formats.hf import checked_json, utf8
+from koktok.files import read_utf8
+from koktok.formats.hf import checked_json
 from koktok.hangul import has_syllable, is_conjoining
 
 ROLES = ("unk", "cls", "sep", "pad", "mask")
@@ -41,9 +42,9 @@ def reads_jamo(pieces: Iterable[str]) -> bool:
 def gpt2_json(vocab: Path) -> str:
     """A tokenizer.json for a vocab.json with the merges.txt beside it, as GPT-2's tokenizer reads them."""
     tokenizers = tokenizers_library()
-    rows = checked_json(f'{{"model": {{"vocab": {utf8(vocab)}}}}}', str(vocab))["model"]["vocab"]
+    rows = checked_json(f'{{"model": {{"vocab": {read_utf8(vocab)}}}}}', str(vocab))["model"]["vocab"]
     file = vocab.parent / "merges.txt"
-    lines = [line for line in utf8(file).split("\n") if line and not line.startswith("#version")]
+    lines = [line for line in read_utf8(file).split("\n") if line and not line.startswith("#version")]
     merges = []
     for line in lines:
         left, _, right = line.partition(" ")
@@ -72,7 +73,7 @@ def wordpiece_json(
     """
     tokenizers = tokenizers_library()
     steps = tokenizers.normalizers
-    pieces = utf8(vocab).replace("\r\n", "\n").removesuffix("\n").split("\n")
+    pieces = read_utf8(vocab).replace("\r\n", "\n").removesuffix("\n").split("\n")
     counts = Counter(pieces)
     if len(counts) < len(pieces):
         twice, times = counts.most_common(1)[0]

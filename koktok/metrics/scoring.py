@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from operator import index
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from koktok.adapters import load
+from koktok.adapters.huggingface_adapter import HuggingFace
+from koktok.adapters.trivial import OpenVocabulary
 from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
+from koktok.metrics.borders import LINES, borders
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
@@ -103,6 +107,7 @@ def score(
     if text is not None and len(text):
         statistics = _of_text(tokenizer, text, reference, on_progress)
         assert statistics.histogram is not None
+        statistics.tables["borders"] = borders(tokenizer, text.sample(LINES, seed), seed=seed)
     tables = statistics.tables
     for page in pages:
         name = page.gold.name
@@ -284,7 +289,7 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
     one, two = (scores.statistics.tables.get(table) for scores in (first, second))
     if one is None or two is None or (m.optional and not (m.optional in one.columns and m.optional in two.columns)):
         raise UsageError(f"`{name}` was not measured for both")
-    if table == "text" and first.signature["text"] != second.signature["text"]:
+    if table in ("text", "borders") and first.signature["text"] != second.signature["text"]:
         raise UsageError("the two were not measured on the same text")
     return paired(one, two, m.value, resamples=resamples, seed=seed)
 
@@ -318,8 +323,9 @@ def evaluate(
 
     Parameters
     ----------
-    tokenizers : Tokenizer, Path, str, or several of them
-        A tokenizer, a folder or file, or a reference as `koktok report` takes it (`hf:FILE`, `package:NAME`, `kiwi`).
+    tokenizers : Tokenizer, Path, str, function, or several of them
+        A tokenizer (of transformers and tokenizers, too), a folder or file, a reference as `koktok report` takes it
+        (`hf:FILE`, `package:NAME`, `kiwi`), or a function from a text to the places (begin, end) of its tokens.
     text : Path, several paths, lines, or a mapping of names to lines, optional
         Every file, or name, is a domain.
     gold : Path or several paths, optional
@@ -362,7 +368,41 @@ def _opened(tokenizer: Any) -> Tokenizer:
         return tokenizer
     if isinstance(tokenizer, str | Path):
         return load(str(tokenizer))
-    raise UsageError(f"expected a tokenizer, a folder or a reference, got a {type(tokenizer).__name__}")
+    fast = getattr(tokenizer, "backend_tokenizer", tokenizer)  # of transformers
+    if hasattr(fast, "to_str"):  # of tokenizers
+        name = Path(getattr(tokenizer, "name_or_path", "") or "tokenizer").name
+        return HuggingFace(fast.to_str(), spec=name, name=name)
+    if callable(tokenizer) and not hasattr(tokenizer, "save_pretrained"):
+        return _of_function(tokenizer)
+    hint = 'tokenizer.save_pretrained("FOLDER"); koktok.evaluate("FOLDER", text)' if callable(tokenizer) else ""
+    raise UsageError(
+        f"expected a tokenizer, a folder, a reference or a function from a text to spans, got a {type(tokenizer).__name__}",
+        hint=hint,
+    )
+
+
+def _of_function(spans: Callable[[str], Any]) -> Tokenizer:
+    """A tokenizer of a user's function from a text to the half-open places of its tokens."""
+    name = getattr(spans, "__name__", type(spans).__name__)
+
+    def cut(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
+        rows = []
+        for line in lines:
+            try:
+                row = [(index(a), index(b)) for a, b in spans(line)]
+            except (TypeError, ValueError) as error:
+                raise UsageError(
+                    f"expected pairs of numbers from `{name}`: {error}", hint="[(0, 2), (2, 3)] for 학교에"
+                ) from None
+            at = [place for pair in row for place in pair]
+            if at != sorted(at) or not 0 <= min(at, default=0) <= max(at, default=0) <= len(line):
+                raise UsageError(
+                    f"expected places in order inside the text from `{name}`, got {row[:5]} for {line[:40]!r}"
+                )
+            rows.append(row)
+        return rows
+
+    return OpenVocabulary(name, name, cut, digest=name, notes=["a function from a text to spans"])
 
 
 def _text(text: Any) -> Text:

@@ -1,4 +1,4 @@
-"""`Encoding`, the result of `encode`, and `NormalText`, a text as a model reads it, aligned to the raw text.
+"""`Encoding`, the result of `encode`, `BatchEncoding`, that of a call, and `NormalText`, a text as a model reads it, aligned to the raw text.
 
 Spans inside a pretoken become half-open code points of the text that the caller passed (law 7).
 """
@@ -40,8 +40,8 @@ class Encoding:
     Examples
     --------
     >>> encoding = Encoding([7, 8], ["한국", "어"], [(0, 2), (2, 3)])
-    >>> len(encoding), list(encoding), encoding[-1], encoding.tokens, encoding["input_ids"]
-    (2, [7, 8], 8, ['한국', '어'], [7, 8])
+    >>> len(encoding), list(encoding), encoding[-1], encoding.tokens
+    (2, [7, 8], 8, ['한국', '어'])
     """
 
     ids: list[int]
@@ -54,11 +54,7 @@ class Encoding:
     def __iter__(self) -> Iterator[int]:
         return iter(self.ids)
 
-    def __getitem__(self, key: int | slice | str) -> Any:
-        if isinstance(key, str):
-            if key not in _NAMES:
-                raise KeyError(f"{key!r}; an encoding has {', '.join(_NAMES)}")
-            return getattr(self, key)
+    def __getitem__(self, key: int | slice) -> Any:
         return self.ids[key]
 
     def __repr__(self) -> str:
@@ -70,15 +66,23 @@ class Encoding:
         """`pieces`, as Hugging Face calls them."""
         return self.pieces
 
-    @property
-    def input_ids(self) -> list[int]:
-        """`ids`, as transformers calls them."""
-        return self.ids
 
-    @property
-    def attention_mask(self) -> list[int]:
-        """A 1 for each token; there is no padding."""
-        return [1] * len(self.ids)
+class BatchEncoding(dict[str, Any]):
+    """The result of `tokenizer(text)`, as in transformers: a dict whose keys are attributes, too.
+
+    `input_ids`, and an `attention_mask` with a 1 for each token, because there is no padding; of many texts lists of these.
+
+    Examples
+    --------
+    >>> batch = BatchEncoding(input_ids=[[7, 8], [8]], attention_mask=[[1, 1], [1]])
+    >>> batch.input_ids == batch["input_ids"], list(batch)
+    (True, ['input_ids', 'attention_mask'])
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(f"{name!r}; a batch has {', '.join(self)}, and `tokenizer.encode(text)` the rest")
+        return self[name]
 
 
 def trimmed(
@@ -112,9 +116,6 @@ def blanks_of(tokens: Sequence[str]) -> dict[int, tuple[int, int]]:
     return blanks
 
 
-_NAMES = ("input_ids", "attention_mask", "ids", "tokens", "pieces", "offsets")
-
-
 @dataclass(frozen=True, slots=True)
 class NormalText:
     """A text as the model reads it: its pretokens with their places, and the raw span of each character."""
@@ -130,10 +131,10 @@ class NormalText:
         """Read one part of a text; an added prefix space has the span of the first character."""
         aligned = normalizer.align(text)
         normal, starts, ends = aligned.normal, aligned.starts, aligned.ends
-        # Hugging Face adds no space where normalization drops the first character of a text.
-        read = with_prefix(normal, prefix, first=first and next(iter(starts), -1) == 0)
+        read = with_prefix(normal, prefix, first=first, kept=not normal or starts[0] == 0)
         if extra := len(read) - len(normal):
-            normal, starts, ends = read, [starts[0]] * extra + [*starts], [ends[0]] * extra + [*ends]
+            start, end = (0, 1) if extra > 1 else (starts[0], ends[0])
+            normal, starts, ends = read, [start] * extra + [*starts], [end] * extra + [*ends]
         pretokens, at = [], 0
         for pretoken in pattern.pretokenize(normal):
             if pretoken != SPACE_MARK:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from math import isnan
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from koktok.formats.limits import limitations, unsupported_reason
+from koktok.formats.limits import limitations, runs_in, unsupported_reason
 from koktok.formats.pre_tokenizer import cutting
 from koktok.formats.sentencepiece import differences
 from koktok.model.special import NO_LIMIT
@@ -41,8 +42,27 @@ def _filled(section: str, **values: object) -> str:
     return _sections()[section].substitute(values)
 
 
-def _rows(rows: Iterable[Sequence[object]]) -> str:
-    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+SIGNS: Final = re.compile(r"[\\`*\[\]<>~&]|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that Markdown interprets inside a line; an underscore inside a word is none."""
+
+
+BAR: Final = "\\|"
+"""A bar that ends no cell of a table."""
+
+
+def plain(text: str) -> str:
+    r"""Escape what Markdown would interpret: no link, no HTML, no emphasis, one line.
+
+    Examples
+    --------
+    >>> print(plain("a_b <img> [x](y) *z*\n# `"))
+    a_b \<img\> \[x\](y) \*z\* # \`
+    """
+    return SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def _rows(rows: Iterable[Iterable[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cell.replace('|', BAR) for cell in row)} |" for row in rows)
 
 
 def model_card(
@@ -68,6 +88,7 @@ def model_card(
         kind=vocab.kind,
         size=f"{vocab.size:,}",
         version=signature["koktok"],
+        runs=runs_of(tokenizer),
         loading=_filled("koktok", reason=reason) if reason else _filled("transformers"),
         decoded=KINDS[vocab.kind].loses or _filled("lossless"),
         good_to_know=_filled("good_to_know", limits="\n".join(f"* {line}" for line in limits)) if limits else "",
@@ -76,9 +97,9 @@ def model_card(
         eojeols=f"{signature['eojeols']:,}",
         sources=_rows(
             (
-                source.name,
+                plain(source.name),
                 f"{source.weight:g}",
-                licences.get(source.name, "not stated; text of the user"),
+                plain(licences.get(source.name, "not stated; text of the user")),
                 f"`{source.digest[:16]}`",
             )
             for source in recipe.sources
@@ -92,9 +113,10 @@ def model_card(
             compared="; SentencePiece was trained on the same words with its own defaults" if spm else "",
             rows=_rows(
                 (
-                    row.name,
+                    plain(row.name),
                     "" if row.size is None else f"{row.size:,}",
                     *(f"{x:.3f}" for x in (row.figures.tokens_per_eojeol, row.figures.f1, row.figures.f1_all)),
+                    "" if isnan(row.figures.borders) else f"{row.figures.borders:.1%}",
                     *(f"{x:.4%}" for x in (row.figures.unknown, row.figures.byte_fallback)),
                 )
                 for row in figures
@@ -112,8 +134,15 @@ def model_card(
         )
         if covered
         else "",
-        credits=_filled("credits", lines=_rows(credited)) if credited else "",
+        credits=_filled("credits", lines=_rows(map(plain, credit) for credit in credited)) if credited else "",
     )
+
+
+def runs_of(tokenizer: TrainedTokenizer) -> str:
+    """Where a tokenizer runs, see `koktok.formats.limits.runs_in`."""
+    recipe = tokenizer.recipe
+    pattern, prefix = recipe.pretokenize.pattern, tokenizer.prefix == "first"
+    return runs_in(tokenizer.vocab, jamo=recipe.spelled, pattern=pattern, prefix=prefix)
 
 
 def limits_of(tokenizer: TrainedTokenizer) -> list[str]:

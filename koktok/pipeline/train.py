@@ -26,6 +26,7 @@ from koktok.corpora.paths import as_text
 from koktok.count.counting import CountResult, read
 from koktok.count.sample import sampled
 from koktok.errors import KoktokError, UsageError
+from koktok.files import path_of
 from koktok.model.special import STYLES, fill
 from koktok.pipeline.training import Training
 from koktok.pipeline.user_dictionary import with_dictionary
@@ -100,8 +101,8 @@ def train(
     Parameters
     ----------
     text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
-        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines in memory; a str is a file if one has that
-        name, else a line.
+        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines in memory. A str alone names a file; a str in
+        an iterable is a line.
     recipe : Recipe, optional
         By default `Recipe()`.
     user_dictionary, like, cache, lexicon, threads, on_progress, measured : optional
@@ -128,10 +129,14 @@ def train(
     """
     recipe = Recipe() if recipe is None else recipe
     if not isinstance(recipe, Recipe):
-        raise UsageError(f"expected a Recipe, got a {type(recipe).__name__}", hint="Recipe.build(values)")
+        raise UsageError(
+            f"expected a Recipe, got a {type(recipe).__name__}",
+            hint=f"koktok.train(text, vocab_size={recipe})" if str(recipe).isdigit() else "Recipe.build(values)",
+        )
     recipe = recipe.changed(**fields) if fields else recipe
     options = Options(user_dictionary, like, cache, lexicon, threads, on_progress, measured)
     if like is not None:
+        path_of(like, "a SentencePiece model")
         recipe.changed(tokens_per_eojeol=1.0)  # raises an error now if the model has no such target
     _import_late_libraries(recipe, options)
 
@@ -268,7 +273,7 @@ def _training(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
     }
     notes = list(prepared.notes)
     if bad := report.bad_lines:
-        notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {', '.join(report.bad_places)}")
+        notes.append(f"{bad} unreadable line{'s' * (bad > 1)} left out: {', '.join(report.bad_places)}")
     if empty := report.empty_files:
         notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
     asked, known = len(prepared.segmented), 0

@@ -56,7 +56,7 @@ class Training:
     analyser_peak: int = 0
     silver: SegmentedCounts | None = None
 
-    def save(self, folder: str | Path, figures: Sequence[SilverRow] = (), *, force: bool = True) -> Path:
+    def save(self, folder: str | Path, figures: Sequence[SilverRow] = (), *, force: bool = False) -> Path:
         """Write the tokenizer with a model card that shows these figures; see `TrainedTokenizer.save`."""
         held = self.reading.held.total
         corpora = _corpora(self.tokenizer.recipe.sources)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from koktok.errors import InputError, RecipeError, UsageError
+from koktok.errors import InputError, KoktokError, RecipeError, UsageError
+from koktok.files import MOST_TEXT, read_bounded
 from koktok.recipe import Recipe
 
 
@@ -18,10 +19,11 @@ def with_dictionary(recipe: Recipe, path: str | None) -> tuple[Recipe, str | Non
         raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
     called = " ".join([*([f"`{named}`"] if named else []), *([f"of SHA-256 {expected[:16]}"] if expected else [])])
     try:
-        digest = hashlib.sha256(Path(path or named).read_bytes()).hexdigest()
+        digest = hashlib.sha256(read_bounded(Path(path or named), MOST_TEXT, "a user dictionary")).hexdigest()
     except (OSError, ValueError) as error:
         if path is not None:
-            raise InputError(f"the user dictionary `{path}` cannot be read: {error}") from error
+            why, hint = (error.message, error.hint) if isinstance(error, KoktokError) else (error, "")
+            raise InputError(f"the user dictionary `{path}` cannot be read: {why}", hint=hint) from error
         raise RecipeError(
             f"the recipe needs the user dictionary {called}, and there is no such file here",
             hint="--user-dictionary FILE, or --user-dictionary '' to do without",

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from koktok.pipeline.card import BAR, SIGNS, plain
 from koktok.report.schema import Report
 from koktok.report.tables import Cell, Column, Table, data_tables, sections_of
-
-_SIGNS = re.compile(r"[\\`*\[\]<>~&]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that Markdown interprets inside a line; an underscore inside a word is none."""
 
 
 def to_markdown(report: Report) -> str:
@@ -34,7 +32,7 @@ def to_markdown(report: Report) -> str:
     | 2 | c | – | not run: no such file |
     ...
     """
-    parts = [f"# {plain(report.title)}", *(f"> {remark}" for remark in report.remarks)]
+    parts = [f"# {plain(report.title)}", *(f"> {_message(remark)}" for remark in report.remarks)]
     parts += [_code(report.command)] if report.command else []
     for name, section in sections_of(report).items():
         if name == "all":  # of the page alone
@@ -79,21 +77,10 @@ def _sides(columns: Iterable[Column]) -> str:
     return "".join("r" if column.figure else "l" for column in columns)
 
 
-def plain(text: str) -> str:
-    r"""Escape what Markdown would interpret: no link, no HTML, no emphasis, one line.
-
-    Examples
-    --------
-    >>> print(plain("a_b <img> [x](y) *z*\n# `"))
-    a_b \<img\> \[x\](y) \*z\* # \`
-    """
-    return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
-
-
 def _message(text: str) -> str:
     """Escape a message of koktok, whose quotations between backticks are code."""
     parts = re.split("(`[^`]+`)", " ".join(text.split()))
-    return "".join(part if k % 2 else _SIGNS.sub(r"\\\g<0>", part) for k, part in enumerate(parts))
+    return "".join(part if k % 2 else SIGNS.sub(r"\\\g<0>", part) for k, part in enumerate(parts))
 
 
 def _code(text: str) -> str:
@@ -122,7 +109,7 @@ def table(heads: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> st
     """
 
     def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+        return "| " + " | ".join(cell.replace("|", BAR).replace("\n", " ") for cell in cells) + " |"
 
     rule = "|" + "|".join("---:" if side == "r" else "---" for side in sides) + "|"
     return "\n".join([line(heads), rule, *map(line, rows)])

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from koktok.errors import KoktokError, UsageError
 from koktok.files import write_file
 from koktok.hangul import has_syllable
-from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare, holm, metrics, score
+from koktok.metrics import Difference, GoldPage, Metric, Parallel, Scores, Text, compare, holm, metrics, score
 from koktok.metrics.gold import check_names
 from koktok.metrics.spans import SpanPage
 from koktok.progress import OnProgress, silent
@@ -190,7 +190,7 @@ def measure(
         seed=seed,
         resamples=resamples,
         libraries={"koktok": version("koktok")},
-        measures=[metric for name, metric in metrics().items() if name in measured],
+        measures=[_of_whom(metric, material.golds) for name, metric in metrics().items() if name in measured],
         texts=texts_of(material.text),
         beside=[*texts_of(material.english), *texts_of(material.code)],
         golds=[gold_info(page) for page in run.pages],
@@ -201,6 +201,15 @@ def measure(
         remarks=[*remarks],
         resampled="" if material.text is None else repr(material.text.units),
     )
+
+
+def _of_whom(metric: Metric, golds: Sequence[GoldCorpus]) -> Metric:
+    """A measure of boundaries says whose they are where none are human."""
+    if not golds or any(gold.human for gold in golds) or not metric.name.startswith(("boundary_", "recall_")):
+        return metric
+    names = ", ".join(gold.name for gold in golds)
+    title, title_ko = metric.title.replace(" of the gold corpora", ""), metric.title_ko.replace("정답 말뭉치 ", "")
+    return replace(metric, title=f"{title} ({names}'s boundaries, silver)", title_ko=f"{title_ko}({names}의 경계)")
 
 
 def _adjusted(rows: Sequence[ReportRow]) -> list[ReportRow]:
@@ -245,7 +254,7 @@ class _Measuring:
             return _Done.model_validate_json(place.read_text(encoding="utf-8"))
         done = self._measured(tokenizer)
         if place:
-            write_file(place, done.model_dump_json().encode())
+            write_file(place, done.model_dump_json().encode(), force=True)
         return done
 
     def _measured(self, tokenizer: Tokenizer) -> _Done:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from koktok.metrics import Value, metrics
 from koktok.report.charts import Bar, Mark, bars, points, style_of
 from koktok.report.korean import KOREAN, korean_note
+from koktok.report.playground.web_page import policy
 from koktok.report.rows import columns_of, outliers, pareto_front
 from koktok.report.schema import Report, ReportRow, Sentence
 from koktok.report.tables import data_tables, measured, sections_of
@@ -92,6 +93,7 @@ def to_html(report: Report) -> str:
     """Render a report as a page."""
     ran = [row for row in report.rows if row.ran]
     far = outliers(report)
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     page = (
         environment()
         .get_template("page.html.j2")
@@ -112,8 +114,9 @@ def to_html(report: Report) -> str:
             open_sentences=max(1, OPEN_LINES // max(1, len(ran))),
             sentences=[(s, _rows_of(s, report.rows)) for s in report.sentences],
             spans_of=spans_of,
-            style=(HERE / "page.css").read_text(encoding="utf-8"),
-            script=(HERE / "page.js").read_text(encoding="utf-8"),
+            style=style,
+            script=script,
+            policy=policy(script, style),
         )
     )
     return page if page.endswith("\n") else page + "\n"

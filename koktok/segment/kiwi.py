@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import AnalyserError, InputError, visible
+from koktok.files import MOST_TEXT, read_bounded
 from koktok.segment.policy import Morpheme
 from koktok.segment.serialized import serialize
 
@@ -36,7 +37,7 @@ class KiwiSegmenter:
         digest = ""
         if user_dictionary is not None:
             try:
-                content = Path(user_dictionary).read_bytes()
+                content = read_bounded(Path(user_dictionary), MOST_TEXT, "a user dictionary")
             except OSError as error:
                 raise InputError(f"the user dictionary `{user_dictionary}` cannot be read: {error}") from error
             _check(content, user_dictionary)
@@ -119,6 +120,8 @@ def _check(content: bytes, name: str) -> None:
             continue
         if visible(line.removesuffix("\r")) != line.removesuffix("\r"):
             why = "holds a control character"
+        elif len(fields[0].split()) > 1:
+            why = f"has the form `{fields[0][:40]}` with a space; words are analysed one by one, so it would never be found"
         elif len(fields[0]) > MAX_FORM:
             why = f"has a form of {len(fields[0]):,} characters; {MAX_FORM} at most are analysed"
         elif score and not _is_score(score):

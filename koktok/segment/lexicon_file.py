@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koktok.errors import AnalyserError, InputError
-from koktok.files import checked, write_file
+from koktok.files import checked, path_of, write_file
 from koktok.segment import Segmenter
 from koktok.segment.serialized import serialized_rows
 
@@ -55,7 +55,7 @@ class Lexicon:
         """The lexicon at a path."""
         import polars as pl
 
-        metadata = _metadata(Path(file))
+        metadata = _metadata(path_of(file, "a lexicon"))
         if metadata is None:
             raise InputError(f"`{file}` is no lexicon, or damaged", hint=_AGAIN)
         found = checked(_Metadata, metadata, f"the lexicon `{file}`", hint=_AGAIN)
@@ -102,7 +102,14 @@ def _metadata(file: Path) -> str | None:
         return None
 
 
-def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, quarantined: Mapping[str, str]) -> Lexicon:
+def write_lexicon(
+    file: Path,
+    parts: Iterable[pl.DataFrame],
+    signature: str,
+    quarantined: Mapping[str, str],
+    *,
+    force: bool = False,
+) -> Lexicon:
     """Write tables of `word` and `row` that come in order, part by part."""
     import polars as pl
     from polars.io.plugins import register_io_source
@@ -122,7 +129,7 @@ def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, qua
         table = register_io_source(lambda *_pushed_down: iter(parts), schema=schema, validate_schema=True)
         table.sink_parquet(fresh, compression="zstd", row_group_size=_GROUP, metadata=metadata)
 
-    write_file(file, write, ours=lambda there: _metadata(there) is not None)
+    write_file(file, write, ours=lambda there: _metadata(there) is not None, force=force, what="lexicon")
     return Lexicon.open(file)
 
 

@@ -1,9 +1,10 @@
 """The space before the first word of a text, which decoding takes away again.
 
 With it the first word is spelled like any other. It is put before the text only, and not after a special token inside the text.
-Where a text begins with a space itself, the two are apart: the one before it is a token of its own. Hugging Face puts no space
-before a text that begins with one (`Metaspace`), so each such part gets `SPACE_MARK` first, and a pre-tokenizer cuts there and
-removes it. (Where the first character of a text is one that normalization drops, there is no space before what follows.)
+Where a normal text begins with a space itself, the two are apart: the one before it is a token of its own. Hugging Face puts no
+space before a text that begins with one (`Metaspace`), so each such part gets `SPACE_MARK` first, and a pre-tokenizer cuts there
+and removes it. Where normalization drops the first character of a text, Hugging Face puts no space before what follows either;
+nothing is lost by it, because decoding takes a space away only where the text begins with one, and such a text has the mark.
 Byte-level vocabularies, for which `Metaspace` cannot be, and those without bytes have the space before every part that special
 tokens leave.
 """
@@ -20,12 +21,21 @@ SPACE_MARK: Final = "\u2000"
 GUARD: Final = "\u2001"
 """EM QUAD, likewise free; tokenizer.json puts it at the beginning of a part for a moment, to find a space there."""
 
+START: Final = "\ufffc"
+"""A character that normalization leaves alone; tokenizer.json puts it before the raw part, and so has a place for `SPACE_MARK`
+at the beginning of a text also where normalization drops what stands there."""
 
-def with_prefix(normal: str, prefix: Prefix, *, first: bool = True) -> str:
-    """A part of a normal text as the model reads it; `SPACE_MARK` in it is a cut and no character."""
+
+def with_prefix(normal: str, prefix: Prefix, *, first: bool = True, kept: bool = True) -> str:
+    """A part of a normal text as the model reads it; `SPACE_MARK` in it is a cut and no character.
+
+    `first` says that the part begins the text, `kept` that normalization kept its first character.
+    """
     if not prefix or not normal or not (first or prefix == "each"):
         return normal
-    return f" {SPACE_MARK}{normal}" if prefix == "first" and normal[0] == " " else f" {normal}"
+    if prefix == "first" and normal[0] == " ":
+        return f" {SPACE_MARK}{normal}"
+    return f" {normal}" if kept or prefix == "each" else normal
 
 
 def without_prefix(text: str, prefix: Prefix) -> str:

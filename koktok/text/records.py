@@ -19,13 +19,17 @@ from functools import reduce
 from itertools import chain
 from operator import getitem
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from koktok.errors import InputError
+from koktok.files import FETCH_LFS, LFS_POINTER
 from koktok.hangul import count_syllables
 from koktok.progress import Done
 from koktok.text.blocks import Block
 from koktok.text.unpack import CHUNK, PACKED, damage, unpack
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Errors = Literal["skip", "empty", "replace", "error"]
 
@@ -126,10 +130,15 @@ class _File:
         if len(self.report.bad_places) < PLACES:
             self.report.bad_places.append(f"{self.path}:{line}")
         if self.errors == "error":
-            what = "has null for its text" if text is None else f"holds {count} bytes that are not UTF-8"
+            what = "has no text" if text is None else f"holds {count} bytes that are not UTF-8"
             raise self.refuse(what, "errors='skip' leaves such lines out and counts them", line)
         kept = {"skip": [], "empty": [""], "replace": [_SURROGATE.sub("\ufffd", text)] if text is not None else []}
         return kept[self.errors]
+
+    def text_of(self, record: Any, field: str | None, line: int, *, known: bool) -> tuple[bool, list[str]]:
+        """Return what the policy leaves of a record, and whether the field is known to hold text."""
+        text = picked(record, field, f"`{self.path}`, line {line}", known=known)
+        return known or text is not None, self.keep(text, line)
 
     def shell(self, command: str) -> str:
         """Return the command line that gives this file to `command`, unpacked."""
@@ -205,7 +214,7 @@ def _text(file: _File, blocks: Iterable[Block], _field: str | None) -> Iterator[
 
 
 def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
-    decode, wanted = json.JSONDecoder().raw_decode, field or "text"
+    decode, wanted, known = json.JSONDecoder().raw_decode, field or "text", False
     path = wanted.split(".")
     nothing: tuple[Any, int] = (None, -1)
     for lines in blocks:
@@ -227,13 +236,15 @@ def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
-                texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
+                known, kept = file.text_of(record, field, at, known=known or bool(texts))
+                texts += kept
+        known = known or bool(texts)
         yield Block.of(texts, lines.first)
 
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
     """Return the text of a record, without a final newline; None where it is null."""
-    wanted = field or "text"
+    wanted = "text" if field is None else field
     if not isinstance(record, Mapping):
         raise InputError(f'{place} is a `{type(record).__name__}`; a record with the field "{wanted}" was wanted')
     value = record.get(wanted)
@@ -242,11 +253,33 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     outer, _, inner = wanted.partition(".")
     if wanted not in record and inner and isinstance(record.get(outer), Mapping):
         return pick(record[outer], inner, f'{place}, in "{outer}",')
+    if outer.endswith("[]") and isinstance(items := record.get(outer[:-2]), list):
+        return _joined(items, inner, f'{place}, in "{outer}",')
     hint = next((f"--field {shlex.quote(name)}" for name in _texts_in(record)), "")
     if wanted not in record:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
     raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
+
+
+def _joined(items: list[Any], field: str, place: str) -> str | None:
+    """Return the texts of the records, or strings, of a list in lines; those without text are left out, unless all are."""
+    records = items if field else [{"": item} for item in items]
+    texts = [picked(one, field or "", place, known=True) for one in records if isinstance(one, Mapping)]
+    found = [text for text in texts if text is not None]
+    if items and not found:
+        pick(records[0], field or "", place)  # raises, unless it is null
+    return "\n".join(found) if found else None
+
+
+def picked(record: Any, field: str | None, place: str, *, known: bool) -> str | None:
+    """As `pick`, None also where the field is missing or holds no text, if it is `known` to hold text in a record before."""
+    try:
+        return pick(record, field, place)
+    except InputError:
+        if known and isinstance(record, Mapping):
+            return None
+        raise
 
 
 def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
@@ -255,6 +288,13 @@ def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
     for key, value in record.items():
         if isinstance(value, Mapping) and depth > 1:
             yield from (f"{key}.{name}" for name in _texts_in(value, depth - 1))
+        if isinstance(value, list) and value and isinstance(value[0], Mapping) and depth > 1:
+            names = [name for name in _texts_in(value[0], 1) if name not in _ROLES]
+            yield from (f"{key}[].{name}" for name in names)
+
+
+_ROLES = ("role", "from")
+"""Fields of a turn of a chat that say who speaks."""
 
 
 def _trimmed(text: str | None) -> str | None:
@@ -309,11 +349,8 @@ def _parquet(file: _File, _blocks: Iterable[Block], field: str | None) -> Iterat
         text = (pl.String, pl.Binary, pl.Categorical)
         column, kind = pl.col(wanted), cast("Any", types.get(wanted))
         if kind is None:  # `meta.text` is a field of the column `meta`
-            outer, *inner = wanted.split(".")
-            column, kind = pl.col(outer), types.get(outer)
-            for name in inner:
-                fields = {field.name: field.dtype for field in kind.fields} if isinstance(kind, pl.Struct) else {}
-                column, kind = column.struct.field(name), fields.get(name)
+            outer, *inner = wanted.replace("[]", ".[]").split(".")
+            column, kind = _inside(pl.col(outer), types.get(outer), inner)
         if kind not in text:
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
             hint = next((f"--field {shlex.quote(name)}" for name, kind in types.items() if kind in text), "")
@@ -328,6 +365,20 @@ def _parquet(file: _File, _blocks: Iterable[Block], field: str | None) -> Iterat
             file.progress.add(int(share * len(values)))
     except pl.exceptions.PolarsError as error:
         raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {shlex.quote(str(file.path))}") from error
+
+
+def _inside(column: pl.Expr, kind: Any, names: Sequence[str]) -> tuple[pl.Expr, Any]:
+    """Return a field of a column and its type, None if there is none; the texts of a list, `[]`, are joined to lines."""
+    import polars as pl
+
+    if not names:
+        return column, kind
+    name, *inner = names
+    if name == "[]" and isinstance(kind, pl.List):
+        field, kind = _inside(pl.element(), kind.inner, inner)
+        return column.list.eval(field.cast(pl.String)).list.join("\n"), kind
+    fields = {field.name: field.dtype for field in kind.fields} if isinstance(kind, pl.Struct) else {}
+    return _inside(column.struct.field(name), fields.get(name), inner) if name in fields else (column, None)
 
 
 def _column(file: _File, first: int, values: Iterable[bytes | None]) -> Block:
@@ -386,6 +437,8 @@ def _decoded(lines: Block) -> tuple[str, bool]:
 
 def _sniff(file: _File, head: bytes) -> None:
     """Refuse a file whose first bytes are no UTF-8 text, at once and not after an hour."""
+    if head.startswith(LFS_POINTER):
+        raise file.refuse("is a Git LFS pointer, not the file", FETCH_LFS)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise file.refuse("is UTF-16; UTF-8 was wanted", file.shell("iconv -f utf-16 -t utf-8"))
     if b"\0" in head[:8192]:

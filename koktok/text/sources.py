@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import InputError, UsageError, did_you_mean
+from koktok.files import path_of
 from koktok.progress import Done
 from koktok.text.blocks import Block
 from koktok.text.prefetch import read_files
-from koktok.text.records import EXTENSIONS, STDIN, ByteProgress, Errors, ReadReport, pick
+from koktok.text.records import EXTENSIONS, PLACES, STDIN, ByteProgress, Errors, ReadReport, picked
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,10 @@ def _files_at(asked: str, skipped: list[str]) -> list[Path]:
         raise InputError(
             f"expected a file or a folder, got the corpus `{asked}`", hint="koktok.corpora.paths.as_source(...)"
         )
-    path = Path(asked).expanduser()
+    try:
+        path = path_of(asked, "a file or a folder").expanduser()
+    except RuntimeError as error:  # `~nobody/text`
+        raise InputError(f"there is no file or folder `{asked}`: {error}") from None
     if path.is_dir():
         return _folder(path, skipped)
     if path.exists():
@@ -175,6 +179,12 @@ def read(
     if isinstance(text, Mapping):
         keys = ", ".join(f'"{key}"' for key in text)
         raise InputError(f"expected lines, got a mapping with the keys {keys}", hint="mapping[key]")
+    if hasattr(text, "columns"):
+        names = ", ".join(f'"{name}"' for name in getattr(text, "column_names", text.columns))
+        raise InputError(
+            f"expected lines, got a {type(text).__name__} with the columns {names}",
+            hint=f"frame[{(field or 'text')!r}]",
+        )
     if not isinstance(text, Iterable) or getattr(text, "ndim", 1) == 0:
         raise InputError(f"expected lines, got a `{type(text).__name__}`", hint='["나는 학생이다."]')
     return _read_items(text, field, name, report)
@@ -210,7 +220,7 @@ def _read_sources(
         broken = report.bad_lines - bad
         if broken:
             log.warning(
-                "%d undecodable lines in `%s`, the first at %s", broken, source.name, ", ".join(report.bad_places[:1])
+                "%d unreadable lines in `%s`, the first at %s", broken, source.name, ", ".join(report.bad_places[:1])
             )
         nothing = report.lines == begun and source is sources[-1] and not may_be_empty
         if report.lines == lines and (broken or nothing):
@@ -223,27 +233,21 @@ def _read_sources(
         report.digests[source.name] = digest.hexdigest()
 
 
-def _looks_like_a_path(line: str) -> bool:
-    """Whether a line is probably meant as a file: it names an existing one, or ends as files of text do."""
-    if len(line) > 255 or not line or line != line.strip() or "\0" in line:
-        return False
-    named = " " not in line and (line.lower().endswith(EXTENSIONS) or line.startswith("corpus:"))
-    return named or Path(line).is_file()
-
-
 def _read_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Generator[Block, None, None]:
     digest = hashlib.sha256()
     each = iter(items)
-    number = 1
+    number, known = 1, False
     while some := list(islice(each, _ITEMS)):
-        if number == 1 and isinstance(some[0], str) and _looks_like_a_path(some[0]):
-            raise InputError(
-                f"`{some[0]}` came as a line of text, and is the name of a file", hint=f"pathlib.Path({some[0]!r})"
-            )
         texts = []
         for at, item in enumerate(some, number):
-            text = item if isinstance(item, str) else pick(item, field, f"item {at}")
-            texts.append((text or "").replace("\r\n", "\n"))
+            text = item if isinstance(item, str) else picked(item, field, f"item {at}", known=known)
+            known = known or text is not None
+            if text is not None:
+                texts.append(text.replace("\r\n", "\n"))
+                continue
+            report.bad_lines += 1
+            if len(report.bad_places) < PLACES:
+                report.bad_places.append(f"item {at}")
         try:
             block = Block.of(texts, number)
         except UnicodeEncodeError as error:

@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from koktok.errors import InputError, UsageError
-from koktok.model.encoding import Encoding
+from koktok.model.encoding import BatchEncoding, Encoding
 from koktok.model.special import special_tokens
 
 if TYPE_CHECKING:
@@ -102,17 +102,17 @@ class Tokenizer(ABC):
         return hash(self.digest())
 
     @abstractmethod
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = False) -> Path:
         """Write a folder that `koktok.load` reads.
 
         Parameters
         ----------
         path : str or Path
-            A new folder, or that of a koktok tokenizer: its files are replaced, all others in the folder stay.
+            A new folder, or one that koktok wrote: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder, for instance a model card.
         force : bool
-            False refuses to replace another tokenizer that koktok wrote there.
+            Replace another tokenizer that koktok wrote there; refused by default, as on the command line.
 
         Raises
         ------
@@ -169,24 +169,21 @@ class Tokenizer(ABC):
             When an id is outside the vocabulary.
         """
 
-    @overload
-    def __call__(self, text: str, *, add_special_tokens: bool = True, **options: Any) -> Encoding: ...
+    def __call__(self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> BatchEncoding:
+        """Encode one text or many with the special tokens of the template around each, as transformers does.
 
-    @overload
-    def __call__(self, text: Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> list[Encoding]: ...
-
-    def __call__(
-        self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any
-    ) -> Encoding | list[Encoding]:
-        """Encode one text or many with the special tokens of the template around each, as transformers does."""
+        The result is a mapping, so that `dataset.map(lambda row: tokenizer(row["text"]))` works, batched or not.
+        """
         if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
             raise UsageError(
                 f"`{strange[0]}` is no option of a koktok tokenizer",
                 hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
             )
         if isinstance(text, str):
-            return self.encode(text, add_special_tokens=add_special_tokens, **options)
-        return self.encode_batch(text, add_special_tokens=add_special_tokens, **options)
+            ids = self.encode(text, add_special_tokens=add_special_tokens, **options).ids
+            return BatchEncoding(input_ids=ids, attention_mask=[1] * len(ids))
+        rows = [row.ids for row in self.encode_batch(text, add_special_tokens=add_special_tokens, **options)]
+        return BatchEncoding(input_ids=rows, attention_mask=[[1] * len(row) for row in rows])
 
     # --- Many texts ---------------------------------------------------------------------------------------------------
 

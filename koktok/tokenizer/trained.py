@@ -390,7 +390,7 @@ class TrainedTokenizer(Tokenizer):
 
     # --- Saving and loading -------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = False) -> Path:
         """Write the folder that transformers, tokenizers and sentencepiece load, see `Tokenizer.save`.
 
         Kinds that Hugging Face has no model for (`ngram`, `morpheme`) get a vocab.json in place of tokenizer.json and its

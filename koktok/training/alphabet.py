@@ -2,7 +2,8 @@
 
 A frequency cut alone drops rare syllables that any reader expects (a coverage of .9995 on
 20,000 lines loses 307 of 1,618 syllable types; at 16,000 ids, 안녕하세요 was written with bytes), so the 2,350 syllables of
-KS X 1001 and its common signs are required where there is room, and those of everyday phrases where there is less.
+KS X 1001, its 51 letters (ㅋㅋ, ㅇㅈ) and its common signs are required where there is room, and the letters and the syllables
+of everyday phrases where there is less.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from koktok.errors import VocabSizeError
-from koktok.hangul import EVERYDAY, KS_X_1001, KS_X_1001_SIGNS
+from koktok.hangul import EVERYDAY, KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model.tokens import code_points
 from koktok.model.vocab import FORBIDDEN, spell
 from koktok.text.patterns import PublishedPattern
@@ -37,7 +38,7 @@ def required_characters(required: str | Iterable[str], vocab_size: int, *, piece
     if required == "auto":
         required = "ks-x-1001" if len(KS_X_1001) * pieces * MOST <= vocab_size else "none"
     if required == "ks-x-1001":
-        return (*KS_X_1001, *KS_X_1001_SIGNS)
+        return (*KS_X_1001, *KS_X_1001_SIGNS, *LETTERS)
     return () if required == "none" else tuple(sorted(set("".join(required))))
 
 
@@ -61,7 +62,7 @@ def alphabet_of(
     >>> "가" in found, "뷁" in found, "A" in found
     (True, False, True)
     >>> len(found), sorted({*"안녕하세요괜찮아요맛있어요"} - {*found})
-    (152, [])
+    (203, [])
     """
     slots = vocab_size - taken
     pairs = [*words]
@@ -80,7 +81,7 @@ def alphabet_of(
         wanted.add(char)
         spelled.update(joined_bytes(char) if bytewise else char)
         left -= n
-    missing = set(EVERYDAY) - wanted
+    missing = {*EVERYDAY, *LETTERS} - wanted
     if required == "auto" and vocab_size >= SMALL and len(missing) * MOST <= slots - len(spelled):
         wanted |= missing
         spelled.update(joined_bytes(missing) if bytewise else missing)
@@ -105,7 +106,7 @@ def joined_bytes(characters: Iterable[str]) -> list[str]:
 
 
 def line_ends(pattern: Pattern, ids: int) -> tuple[str, ...]:
-    r"""Signs followed by one or two line ends, if a published pattern keeps these together and there are ids for them.
+    r"""Signs followed by one or two line ends, if a published pattern keeps these together, apart from words, and there are ids for them.
 
     Training reads lines, so line ends are not counted; but text is encoded with them, and nearly all end in a sign (.7 in
     corpus:bench-ko) or in nothing. These pieces take 3 % off its tokens.
@@ -117,7 +118,7 @@ def line_ends(pattern: Pattern, ids: int) -> tuple[str, ...]:
     """
     found = ("\n\n", *(sign + end for sign in SIGNS for end in ("\n", "\n\n")))
     fits = len(found) * MOST <= ids and not any(map(pattern.crosses, found))
-    return found if fits and isinstance(pattern, PublishedPattern) else ()
+    return found if fits and isinstance(pattern, PublishedPattern) and not pattern.across_spaces else ()
 
 
 def check_size(size: int, smallest: int, largest: int | None = None, pieces: str = "pieces", hint: str = "") -> None:

@@ -6,17 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.adapters.open import load_folder
+from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import is_extension
 from koktok.extension.prune import is_pruned
+from koktok.files import path_of
 from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
+from koktok.text.sources import Source, read
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.checks import (
     Batch,
@@ -45,7 +49,7 @@ BATCH = 500
 
 def verify(
     folder: str | Path,
-    lines: Iterable[str] = (),
+    lines: Iterable[str] | Path = (),
     *,
     exports: Iterable[str | Path] = (),
     sample: int = SAMPLE,
@@ -59,8 +63,9 @@ def verify(
     folder : str or Path
         A saved tokenizer; an extension or pruned vocabulary of `koktok extend`, whose bases are then the `exports`; or any
         other folder of a tokenizer, whose ids and special tokens are compared with those of transformers' `AutoTokenizer`.
-    lines : iterable of str
-        The user's text; difficult lines are always checked, too. Each distinct line is checked once.
+    lines : iterable of str, or Path
+        The user's text, or the file that holds it; difficult lines are always checked, too. Each distinct line is checked
+        once.
     exports : iterable of str or Path
         Exports, folders or files, that must be the same tokenizer.
     sample : int
@@ -94,7 +99,7 @@ def verify(
     >>> report.passed, report.lines
     (True, 1)
     """
-    place = folder_of(Path(folder))
+    place, lines = folder_of(path_of(folder)), _lines(lines)
     if is_extension(place):
         return verify_extension(
             place, lines, exports=exports, strings=RANDOM if strings is None else strings, on_progress=on_progress
@@ -129,6 +134,16 @@ def verify(
                     on_progress("verify", done, len(texts) + len(tricky))
     findings = (loads(), *checks.results())
     return Verification(str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings)
+
+
+def _lines(given: Any) -> Iterable[str]:
+    """The lines of files, or those that were given, as they are."""
+    text = as_text(given)
+    if isinstance(text, list) and text and all(isinstance(source, Source) for source in text):
+        return [line for block in read(text) for line in block.lines()]
+    if isinstance(text, str | bytes | Mapping) or hasattr(text, "columns") or not isinstance(text, Iterable):
+        read(text)  # raises with the reason
+    return text  # type: ignore[no-any-return]
 
 
 class _Checks:

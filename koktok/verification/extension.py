@@ -17,6 +17,7 @@ from koktok.extension import laws
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.extension.extension_files import ExtensionRecord, digest_of, read_extension, restored
 from koktok.extension.prune import moved, read_pruned
+from koktok.files import read_bounded
 from koktok.files.sentencepiece_model import UNUSED, ModelProto
 from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.formats.vocabularies import folder_of
@@ -49,7 +50,7 @@ def verify_extension(
     """Check an extension, also on a number of random `strings`; `exports` are bases that it must extend."""
     try:
         record = read_extension(folder)
-        files = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in (".json", ".model")}
+        files = {file.name: read_bounded(file) for file in folder.iterdir() if file.suffix in (".json", ".model")}
         new = base_of(str(folder), files)
         base = base_of(record.base.name, files, restored(new.definition, record))
     except (KoktokError, OSError, KeyError, ValueError) as error:
@@ -108,7 +109,7 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
     texts = list(dict.fromkeys(lines))
     try:
         record, table = read_pruned(folder)
-        new = base_of(str(folder), {file.name: file.read_bytes() for file in folder.glob("token*")})
+        new = base_of(str(folder), {file.name: read_bounded(file) for file in folder.glob("token*")})
         bases = [open_base(str(export)) for export in exports]
     except (KoktokError, OSError, KeyError, ValueError) as error:
         why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
@@ -193,7 +194,7 @@ def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids
     if file.is_file():
         import sentencepiece
 
-        proto = ModelProto(file.read_bytes())
+        proto = ModelProto(read_bounded(file))
         after = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
         for i in added:
             proto.pieces[i].piece, proto.pieces[i].type = f"<koktok_{i}>", UNUSED

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.adapters.huggingface_adapter import open_hf
+from koktok.adapters.library import asking
 from koktok.adapters.sentencepiece_adapter import SentencePiece, open_sp
 from koktok.adapters.tiktoken_adapter import open_tiktoken
 from koktok.errors import UsageError
+from koktok.files import read_utf8
 from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
@@ -108,17 +110,19 @@ class TransformersFolder(Reader):
     def __init__(self, folder: Path) -> None:
         self.name, self.normalized, self.own_normalizer, self.rounds = "transformers", False, False, False
         with suppress(ValueError):  # transformers itself raises an error for a malformed file
-            if "auto_map" in json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")):
+            if "auto_map" in json.loads(read_utf8(folder / "tokenizer_config.json")):
                 raise CodeOfItsOwnError("the folder requires code of its own (`auto_map`), which is not run here")
         self.library = auto_tokenizer(folder)
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """Ids with `split_special_tokens=True`."""
-        return list(self.library(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+        with asking("transformers"):
+            return list(self.library(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"])
 
     def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
         """Ids of a call without options."""
-        return list(self.library(texts, add_special_tokens=False)["input_ids"])
+        with asking("transformers"):
+            return list(self.library(texts, add_special_tokens=False)["input_ids"])
 
     def decode(self, rows: list[list[int]]) -> list[str] | None:
         """The text of each row."""

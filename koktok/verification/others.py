@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.adapters import LibraryTokenizer
 from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
+from koktok.adapters.library import asking
 from koktok.adapters.open import load_folder
 from koktok.errors import KoktokError, MissingExtraError, UsageError
 from koktok.formats.folder import is_imported, is_koktoks
@@ -66,11 +67,9 @@ def verify_others(
         return Verification(str(folder), subject, *size, (*findings, opens))
     try:
         library = auto_tokenizer(folder)
-    except ModuleNotFoundError as error:
-        if error.name != "transformers":
-            raise
-        raise MissingExtraError("transformers", "transformers") from error
-    except Exception as error:  # errors of many libraries
+    except Exception as error:  # errors of many libraries, also that a package of theirs is missing
+        if isinstance(error, ModuleNotFoundError) and error.name == "transformers":
+            raise MissingExtraError("transformers", "transformers") from error
         opens.record(False, "{}", f"{type(error).__name__}: {error}".splitlines()[0])
         return Verification(str(folder), subject, *size, (*findings, opens))
     opens.record(True, "")
@@ -96,7 +95,8 @@ def _compared(
     split = {} if isinstance(tokenizer, HuggingFace) else {"split_special_tokens": True}  # others read them as text
 
     def of_library(batch: Sequence[str]) -> list[list[int]]:
-        rows: list[list[int]] = library(list(batch), add_special_tokens=added, **split)["input_ids"]
+        with asking("transformers"):
+            rows: list[list[int]] = library(list(batch), add_special_tokens=added, **split)["input_ids"]
         return rows
 
     def of_file(batch: Sequence[str]) -> list[list[int]]:

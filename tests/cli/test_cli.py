@@ -60,7 +60,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("2,300 ids each, measured on"))
-    assert "held-out sentences" in lines[at]
+    assert "held-out words" in lines[at]
     columns, *rows = [line.split("  ") for line in lines[at + 1 : at + 5]]
     assert "".join(columns).replace(" ", "") == "tokenizertokens/eojeolF1F1alljosaeomibytes"
     assert [row[0].strip() for row in rows] == ["koktok lm", "SentencePiece Unigram", "one token a syllable"]
@@ -183,7 +183,7 @@ def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     assert "AutoTokenizer" in card
     assert "whole-word masking" in card
     assert "no byte fallback" not in card  # which is Unigram's trouble elsewhere
-    assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["morpheme", "eojeol"]
+    assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["eojeol"]
     assert "pieces by length" not in done.stderr
     done = koktok(*words, "--model", "wordpiece", "--vocab-size", 4000, "-q")
     assert done.returncode == 0, done.stderr
@@ -323,7 +323,7 @@ def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
 def test_undecodable_lines_are_warned_about_and_line_numbers_stay(trained: Trained, tmp_path: Path) -> None:
     good = b"\xeb\x82\x98\xeb\x8a\x94\n"
     text = good * 2 + b"\xff\n" + good * 50
-    told = "warning: 1 undecodable line read as empty, so that line numbers stay: -:3\n"
+    told = "warning: 1 unreadable line read as empty, so that line numbers stay: -:3\n"
     for words in (("encode", trained()), ("normalize",)):
         done = koktok(*words, stdin=text)
         assert (done.returncode, done.stderr) == (0, told)
@@ -336,7 +336,7 @@ def test_undecodable_lines_are_warned_about_and_line_numbers_stay(trained: Train
     assert (broken.stdout, broken.stderr) == ("나는\n" * 2 + "\n" + "나는\n" * 50, told)
     whole = koktok("encode", trained(), "--format", "npy", "--out", tmp_path / "out", stdin=text)
     assert "52 documents, 1 file in" in whole.stderr  # token files have no lines: documents are left out
-    assert "warning: 1 undecodable line left out: -:3\n" in whole.stderr
+    assert "warning: 1 unreadable line left out: -:3\n" in whole.stderr
 
 
 def test_nothing_gives_nothing(trained: Trained, tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ FOLDS = [Folds(), Folds(repeats=2), Folds(quotes=True, fullwidth=True, compatibi
 
 @pytest.mark.parametrize("folds", FOLDS)
 @pytest.mark.parametrize("split", ["eojeol", "scripts"])
-@pytest.mark.parametrize("digits", ["single", "free"])
+@pytest.mark.parametrize("digits", ["single", "three", "free"])
 def test_the_short_way_prepares_as_the_long_one(mini: list[str], folds: Folds, split: str, digits: str) -> None:
     normalizer, pattern = Normalizer(folds), Pattern(split=split, digits=digits)  # type: ignore[arg-type]
     words = count_words([*mini, "ㅋㅋㅋ!!! 하하하...... don't (a-b) 3,000원 e\u0301 “가”", "ab!?12 가A 1,2"])

@@ -441,5 +441,3 @@ def test_from_python_by_paths(tmp_path: Path) -> None:
     new, old = koktok.load(made.folder), koktok.load(base)
     assert new.vocab_size == old.vocab_size + 24
     assert new.encode("The quick brown fox.").ids == old.encode("The quick brown fox.").ids
-    with pytest.raises(InputError, match="is the name of a file"):
-        koktok.extend(base, [str(MINI / "news.txt")], tmp_path / "other", add=24)

@@ -126,7 +126,7 @@ def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_p
     assert state(out).keys() == ours | others.keys()
     works("report", "syllables", "--text", NEWS, "--resamples", 0, "-q", "-o", out)  # a guest, also here
     assert state(out).keys() == ours | others.keys() | {f"report.{end}" for end in ("json", "md", "html", "sha256")}
-    load(trained()).save(out)
+    load(trained()).save(out, force=True)
     assert {"report.json", "tokenizer.json", "model.safetensors"} <= state(out).keys()
     assert "vocab.json" not in state(out)
 
@@ -410,7 +410,7 @@ both = [load(one), load(two)]
 print("now", flush=True)
 while True:
     for tokenizer in both:
-        tokenizer.save(out)
+        tokenizer.save(out, force=True)
 """
 
 
@@ -449,7 +449,7 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
     process.kill()
     process.communicate()
     assert (len(failures), seen, reads[0] > 20) == (0, digests, True), failures[:3]
-    load(one).save(out)
+    load(one).save(out, force=True)
     assert load(out).vocab.digest() == load(one).vocab.digest()
     assert names(tmp_path) == ["out"]
 

@@ -10,7 +10,7 @@ import pytest
 from koktok.errors import ArtifactError
 from koktok.formats import gguf
 from koktok.formats.hf import config_json, special_tokens_json, tokenizer_json
-from koktok.formats.limits import limitations, unsupported_reason
+from koktok.formats.limits import limitations, runs_in, unsupported_reason
 from koktok.formats.sentencepiece import model_proto
 from koktok.formats.tiktoken import files, ranks_of
 from koktok.model.vocab import KINDS, Vocab
@@ -29,6 +29,12 @@ WRITERS: dict[str, Callable[..., Any]] = {
     "gguf": lambda vocab, normalizer=PLAIN: gguf.table_of(vocab, PATTERN, normalizer),
     "tiktoken": lambda vocab, normalizer=PLAIN: ranks_of(vocab, PATTERN, jamo=isinstance(normalizer, JamoNormalizer)),
 }
+
+
+@pytest.mark.parametrize("what", ["sentencepiece", "gguf"])
+def test_groups_of_three_digits_need_a_pattern(what: str) -> None:
+    assert "groups of three digits" in unsupported_reason(what, UNIGRAM, Pattern(digits="three"))
+    assert not unsupported_reason(what, UNIGRAM, Pattern(digits="free"))
 
 
 @pytest.mark.parametrize(
@@ -80,3 +86,15 @@ def test_the_card_says_what_the_options_of_a_training_change(kind: str) -> None:
     assert ("sees a sentence as one word" in notes(trim=False)) == spaced
     assert ("masks whole eojeols, because" in notes(trim=True)) == spaced
     assert "Superwords are not for question answering" in notes(superwords=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_line_says_where_a_vocabulary_runs(kind: str) -> None:
+    vocab = Vocab(kind, ("가",), (-1.0,) if kind == "unigram" else (), ("<unk>",))  # type: ignore[arg-type]
+    said = runs_in(vocab, jamo=False, pattern="llama3" if kind == "bpe-bytes" else "koktok", prefix=kind == "unigram")
+    assert "\n" not in said
+    assert said.startswith("Runs in ")
+    assert "train with" in said
+    for library, column in (("tiktoken (`", "tiktoken"), ("transformers", "hugging_face")):
+        assert (library in said) == bool(getattr(KINDS[vocab.kind], column))
+    assert ("sentencepiece" in said.split(";")[0]) == (kind in ("unigram", "bpe"))

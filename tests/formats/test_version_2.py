@@ -12,6 +12,11 @@ from typer.testing import CliRunner
 
 import koktok
 from koktok.cli import app
+from koktok.errors import ArtifactError
+from koktok.formats.hf import in_version_2, tokenizer_json
+from koktok.model.vocab import Vocab
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
 from koktok.verification.probes import TRICKY
 
 
@@ -29,3 +34,10 @@ def test_the_same_ids_from_version_2(kind: str, trained: Callable[..., Path], tm
     assert [read.encode(line).ids for line in lines] == [own.encode(line).ids for line in lines]
     # tokenizers 1.0.0rc3 refuses it inside of a sequence
     assert "Metaspace" not in json.dumps((content["pre_tokenizer"] or {}).get("pretokenizers"))
+
+
+def test_a_further_pre_tokenizer_beside_the_first_space_is_refused() -> None:
+    """tokenizers 1.0.0rc3 refuses `Metaspace` inside of a sequence."""
+    text = tokenizer_json(Vocab.bpe(" 12", ["12"]), Normalizer(), Pattern(digits="single"), prefix="first")
+    with pytest.raises(ArtifactError, match="where no other pre-tokenizer follows"):
+        in_version_2(text, {})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.errors import InputError, UsageError
+from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.metrics.gold import FUNCTIONAL, GOLD_BOUNDARIES, GoldCorpus, gold_boundary, read_gold, readers, surface_cuts
 from koktok.metrics.gold.align_words import align_words
 from koktok.metrics.gold.sentences import word_class
@@ -323,7 +323,7 @@ def test_words_that_fit_nothing_are_masked() -> None:
 
 
 def test_refusals(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(ArtifactError, match="cannot be read"):
         read_gold(tmp_path / "none")
     (tmp_path / "a").write_text("just text\n", "utf-8")
     with pytest.raises(InputError, match="no sentence"):

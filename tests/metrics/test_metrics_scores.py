@@ -78,8 +78,8 @@ def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], dat
     a, b = whole_again.histogram.sum(axis=0), whole.statistics.histogram.sum(axis=0)
     assert a[: len(b)].tolist() == b[: len(a)].tolist()
     for name, metric in metrics().items():
-        if metric.table == "text" and name in whole.values:
-            again = float(metric.value(whole_again.tables["text"].sums()))
+        if metric.table in ("text", "borders") and name in whole.values:
+            again = float(metric.value(whole_again.tables[metric.table].sums()))
             assert again == pytest.approx(whole.values[name].value, nan_ok=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import zlib
 from collections import Counter
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from koktok.adapters import load
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.metrics import GoldPage, Page, PageTokens, Text, score
+from koktok.metrics.borders import border_share
 from koktok.metrics.boundaries import boundary_table, by_type
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import Histogram
@@ -135,6 +137,29 @@ def test_counts_of_real_tokenizers_by_loops(name: str, trained: Callable[..., Pa
     assert values["split_characters"].value == pytest.approx(sums["split"] / sums["chars"])
     solid = sum(not char.isspace() for line in lines for char in line)
     assert values["nsl"].value == pytest.approx(sums["tokens"] / solid)
+
+
+@pytest.mark.parametrize("name", ["unigram", "bpe", "bpe-bytes", "wordpiece", "syllables", "superwords"])
+def test_borders_are_counted_by_their_definition(name: str, trained: Callable[..., Path], mini: list[str]) -> None:
+    """Law 18: without pieces across spaces no continuation that begins with a space changes the ids before it."""
+    wide = name == "superwords"
+    model = {"model": "unigram" if wide else name, "superwords": 0.3 if wide else 0.0}
+    subject = load(name if name == "syllables" else str(trained(train=model)))
+    lines = [line for line in mini if "  " not in line][::3]
+    moved = spaces = 0
+    for line in lines:
+        places = [k for k in range(1, len(line)) if line[k] == " "]
+        spaces += bool(places)
+        if places:
+            drawn = hashlib.sha256(f"0:{line}".encode()).digest()
+            at = places[int.from_bytes(drawn[:8], "little") % len(places)]
+            whole, before = (subject.encode_lines([text])[0].tolist() for text in (line, line[:at]))
+            moved += whole[: len(before)] != before
+    found = score(subject, Text.of({"x": lines}), resamples=0).values["borders"].value
+    assert found == pytest.approx(moved / spaces)
+    assert (found > 0) == wide
+    assert border_share(subject, lines) == found
+    assert math.isnan(border_share(subject, ["하늘"]))
 
 
 # ── boundaries ────────────────────────────────────────────────────────────────────────────────────────────────────────

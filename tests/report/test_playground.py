@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from conftest import ROOT
@@ -30,7 +30,7 @@ from koktok.report.playground import to_page
 from koktok.report.playground.lexicon import lexicon, runs_of
 from koktok.report.playground.payload import payload, tables
 from koktok.segment import Whitespace
-from koktok.text.patterns import PublishedPattern
+from koktok.text.patterns import Published, PublishedPattern
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.probes import around_specials, tricky_lines
 
@@ -147,7 +147,7 @@ def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
     check()
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen2", "o200k", "cl100k"])
+@pytest.mark.parametrize("name", get_args(Published))
 def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
     made = load(unpacked(ROOT / "tests" / "folders" / "bpe-bytes", tmp_path))
     recipe = Recipe().changed(train={"model": "bpe-bytes"}, pretokenize={"pattern": name})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
 import json
 import re
 from collections.abc import Callable
@@ -207,6 +210,19 @@ def test_hostile_names_and_texts_stay_text(words: str) -> None:
     assert "script" in page.words or any("speak" in text for text in page.words)
     table = [line for line in to_markdown(example(name=words)).splitlines() if line.startswith("| 1 |")]
     assert len(re.findall(r"(?<!\\)\|", table[0].replace(words.replace("|", "\\|"), ""))) == 6
+
+
+def test_the_page_runs_its_own_script_and_style_alone() -> None:
+    page = to_html(example())
+    policy = re.search('http-equiv="Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    said = html.unescape(policy[1])
+    assert said.startswith("default-src 'none'; ")
+    for tag in ("script", "style"):
+        (source,) = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in said
+    assert not re.search(r"<[^>]+ (style|on[a-z]+)=", page)
 
 
 @given(st.text(max_size=20), st.data())
@@ -491,7 +507,7 @@ def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
     )
     with pytest.raises(typer.Exit) as ended:
         report(["syllables", "eojeols"], tmp_path, text=[str(MINI / "news.txt")], resamples=0, sentences=2, quiet=True)
-    assert ended.value.exit_code == 2
+    assert ended.value.exit_code == 1
     assert "failed: eojeols: KeyError: 'eojeols'" in capsys.readouterr().err
     assert (tmp_path / "report.md").exists()
 
@@ -503,6 +519,10 @@ def test_without_gold_the_boundaries_are_the_analysers(tmp_path: Path) -> None:
     assert "boundaries are Kiwi's (automatic): --gold FILE" in done.stderr
     (gold,) = Report.from_json((tmp_path / "report.json").read_text("utf-8")).golds
     assert (gold.name, gold.standing) == ("kiwi", "silver")
+    assert "mean F1 to kiwi" in done.stdout
+    written = (tmp_path / "report.md").read_text("utf-8")
+    assert "Boundary F1, mean (kiwi's boundaries, silver)" in written
+    assert "gold corpora |" not in written
     assert koktok(*words, "-q", "--force").stderr == ""
 
 

@@ -22,7 +22,7 @@ from strategies import eojeols, korean_text
 
 from koktok import hangul
 from koktok.count import Counts, count_words
-from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
+from koktok.errors import AnalyserError, ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.segment import (
     MAX_ANALYSED,
     Policy,
@@ -202,7 +202,7 @@ def test_a_user_dictionary_reaches_kiwi(tmp_path: Path) -> None:
     counts = Counts.from_mapping({"쿠쿠토토가": 1})
     assert segment_counts(counts, taught, ALL).pieces(0) == ["쿠쿠토토", "가"]
     assert taught.signature() != plain.signature()
-    with pytest.raises(InputError, match=r"none\.tsv` cannot be read"):
+    with pytest.raises(ArtifactError, match=r"none\.tsv` cannot be read"):
         segmenter_for("kiwi", user_dictionary=str(tmp_path / "none.tsv"))
 
 
@@ -215,6 +215,7 @@ def test_a_user_dictionary_reaches_kiwi(tmp_path: Path) -> None:
         ("쿠쿠\tNNP\tmany", "has the score `many`"),
         ("쿠\0쿠\tNNP\t0", "line 2, holds a control character"),
         ("쿠\x1b쿠\tNNP\t0", "holds a control character"),
+        ("함박 스테이크\tNNP\t0", "line 2, has the form `함박 스테이크` with a space"),
         ("쿠" * 100_000 + "\tNNP\t0", "has a form of 100,000 characters; 100 at most"),
     ],
 )

@@ -6,10 +6,13 @@ stream, and the libraries that load the files: tokenizers, sentencepiece and tik
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 import sentencepiece
@@ -24,6 +27,7 @@ from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import ranks_of
 from koktok.model.encoding import BLANK
 from koktok.model.vocab import MARK, spell
+from koktok.text.normalize import Folds, Normalizer
 from koktok.text.prefix import without_prefix
 from koktok.verification.probes import tricky_lines
 
@@ -32,6 +36,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     **MODELS,
     "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "free digits": {"pretokenize": {"digits": "free"}},
+    "digits by threes": {"pretokenize": {"digits": "three"}},
+    "bytes, digits by threes": {**MODELS["bpe-bytes"], "pretokenize": {"digits": "three"}},
     "no prefix": {"pretokenize": {"prefix_space": False}},
     "folds": {"normalize": {**dict.fromkeys(FOLDS, True), "repeats": 2}},
     "superwords": {"train": {"superwords": 0.2}},
@@ -45,6 +51,15 @@ RECIPES: dict[str, dict[str, Any]] = {
     "fallback syllable": {"jamo": "fallback", "train": {"model": "syllable", "vocab_size": 1800}},
     "prefixed bytes": {**MODELS["bpe-bytes"], "pretokenize": {"prefix_space": True}},
     "published bytes": {**MODELS["bpe-bytes"], "pretokenize": {"pattern": "llama3"}},
+    "superbpe": {**MODELS["bpe-bytes"], "pretokenize": {"pattern": "superbpe"}},
+    "superbpe, superwords": {
+        "train": {"model": "bpe-bytes", "superwords": 0.3},
+        "pretokenize": {"pattern": "superbpe"},
+    },
+    "exaone-moe, superwords": {
+        "train": {"model": "bpe-bytes", "superwords": 0.3},
+        "pretokenize": {"pattern": "exaone-moe"},
+    },
     "scripts bytes": {**MODELS["bpe-bytes"], "pretokenize": {"split": "scripts", "digits": "single"}},
     "superword bytes": {"train": {"superwords": 0.2, "model": "bpe-bytes"}},
     **{
@@ -100,16 +115,16 @@ def check_text(engines: Engines, text: str) -> None:
     if ours.vocab.kind.startswith("wordpiece"):
         text = text[:500]  # Hugging Face tries every length at every place of a word
     normal = ours.normalize(text)
+    wanted = decoded(ours, normal)
     for line in (text, normal):
         encoding = ours.encode(line)
         ids = encoding.ids
         if hf is not None:
             assert hf.encode(line, add_special_tokens=False).ids == ids
         check_offsets(ours, line, encoding)
-    stream = ours.stream()
-    wanted = decoded(ours, normal)
-    for back in (ours.decode(ids), "".join([*map(stream.push, ids), stream.finish()])):
-        assert wanted is None or back == wanted
+        stream = ours.stream()
+        for back in (ours.decode(ids), "".join([*map(stream.push, ids), stream.finish()])):
+            assert wanted is None or back == wanted
     reached = set(ids) & set(ours.vocab.special_ids.values())
     assert reached <= ({ours.vocab.unknown_id} if ours.vocab.kind in ("word", "wordpiece") else set())
     many = ours.encode_ids([normal, "", text])
@@ -171,6 +186,34 @@ def test_any_text(engines: Engines, text: str) -> None:
 def test_real_and_tricky_lines(engines: Engines, mini: list[str]) -> None:
     for line in [*tricky_lines(), *mini[:: 18 if engines.ours.recipe.jamo else 6]]:  # jamo take the library 5 ms a line
         check_text(engines, line)
+
+
+def test_texts_that_begin_with_what_normalization_changes(engines: Engines) -> None:
+    """Every character that is dropped, composed or moved, and up to four spaces behind it."""
+    ours = engines.ours
+    n = 2 if ours.recipe.jamo else 5  # a decoder of jamo has ten thousand nodes
+    texts = [f"{char}{' ' * spaces}{rest}" for char in changed() for spaces in range(n) for rest in ("가", "")]
+    rows = [ours.encode(text).ids for text in texts]
+    assert [row.tolist() for row in ours.encode_ids(texts)] == rows
+    if engines.hf is not None:
+        assert [row.ids for row in engines.hf.encode_batch_fast(texts, add_special_tokens=False)] == rows
+    if ours.lossless:
+        normal = [ours.normalize(text) for text in texts]
+        assert ours.decode_batch(rows) == normal
+        assert [ours.decode(row) for row in rows] == normal
+        if engines.hf is not None and not ours.recipe.jamo:
+            assert engines.hf.decode_batch(rows, skip_special_tokens=False) == normal
+
+
+@cache
+def changed() -> list[str]:
+    dropped = [char for char in Normalizer(Folds(**dict.fromkeys(FOLDS, True))).sources if len(char) == 1]
+    composed = [
+        char
+        for char in map(chr, range(0x300, 0x30000))
+        if unicodedata.combining(char) or (unicodedata.decomposition(char) and normalize("NFC", char) != char)
+    ]
+    return [*dropped, *composed, *map(chr, range(0x1100, 0x1200)), "\u200b\u200b", "\ufeff\u200b", "\u200b\u0301"]
 
 
 @given(st.data())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import UsageError, did_you_mean
-from koktok.files import cache_dir, is_intact, write_folder
+from koktok.files import cache_dir, is_intact, path_of, write_folder
 from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of
 from koktok.formats.hf import vocab_from_json
 from koktok.model.vocab import Vocab
@@ -89,7 +89,7 @@ class ReadyVocabulary:
         """Its recipe, for `koktok train --recipe`."""
         return HERE / f"{self.name}.toml"
 
-    def write(self, folder: str | Path, *, force: bool = True) -> Path:
+    def write(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, see `Tokenizer.save`."""
         return write_folder(folder, self.files, TOKENIZER, force=force)
 
@@ -100,7 +100,7 @@ class ReadyVocabulary:
         if not is_intact(place, TOKENIZER):
             for name in (*self.files, TOKENIZER.manifest):  # only koktok writes in the cache
                 (place / name).unlink(missing_ok=True)
-            self.write(place)
+            self.write(place, force=True)
         return place
 
 
@@ -135,7 +135,7 @@ def _names() -> list[str]:
 
 def folder_of(path: Path) -> Path:
     """The folder of a tokenizer: of the ready vocabulary `koktok:NAME`, of a file in it (tokenizer.json), or the path itself."""
-    reference = str(path)
+    reference = str(path_of(path, "a tokenizer"))
     if reference.startswith(PREFIX) and not path.exists():
         rest = reference.removeprefix(PREFIX)
         if rest in _names() or not Path(rest).exists():

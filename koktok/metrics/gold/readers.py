@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, UsageError
+from koktok.files import MOST_TEXT, read_bounded
 from koktok.metrics.gold.align_words import align_words
 from koktok.metrics.gold.sentences import GoldCorpus, Word
 from koktok.text.normalize import normalized
@@ -45,7 +46,7 @@ def read_gold(
     """Read a gold file."""
     path = Path(path)
     try:
-        raw = path.read_bytes()
+        raw = read_bounded(path, MOST_TEXT, "a treebank")
         lines = normalized("NFC", raw.decode("utf-8-sig")).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the gold file `{path}` cannot be read: {error}") from error

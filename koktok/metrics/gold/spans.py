@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import InputError
+from koktok.files import MOST_TEXT, read_bounded
 from koktok.text.normalize import normalized
 
 
@@ -47,11 +48,11 @@ def read_spans(path: str | Path, name: str | None = None) -> SpanCorpus:
     (['경찰은'], [[(0, 2)]], [['OG']])
     """
     path = Path(path)
+    raw = read_bounded(path, MOST_TEXT, "a file of spans")
     try:
-        raw = path.read_bytes()
         text = raw.decode("utf-8-sig")
         read = [*(_squad(json.loads(text)) if text.lstrip().startswith("{") else _klue_ner(text))]
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise InputError(f"the file of spans `{path}` cannot be read: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
@@ -102,6 +103,9 @@ def _squad(content: Any) -> Iterator[_Marked]:
     for number, article in enumerate(content["data"]):
         for paragraph in article["paragraphs"]:
             text = paragraph["context"]
+            if not isinstance(text, str):
+                raise TypeError(f"expected text as context, got {type(text).__name__}")
+            text.encode()  # raises for a lone surrogate
             spans: list[tuple[int, int, str]] = []
             for question in paragraph["qas"]:
                 if question["answers"]:

@@ -509,9 +509,9 @@ class Tokenizer {
     const { chars, starts, ends } = this.normalizer.align(text);
     if (this.made.prefix && chars.length) { // what is put before has the place of what is behind it
       const each = this.made.prefix === "each";
-      const first = !(base + starts[0]);
-      const before = [...(each || first ? [" "] : []), ...(!each && first && chars[0] === " " ? [SPACE_MARK] : [])];
-      const [start, end] = [starts[0], ends[0]];
+      const marked = !each && !base && chars[0] === " ";
+      const before = [...(each || marked || !(base + starts[0]) ? [" "] : []), ...(marked ? [SPACE_MARK] : [])];
+      const [start, end] = marked ? [0, 1] : [starts[0], ends[0]];
       chars.unshift(...before);
       starts.unshift(...before.map(() => start));
       ends.unshift(...before.map(() => end));
