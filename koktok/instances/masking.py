@@ -116,7 +116,7 @@ class Masking(Options):
         --------
         >>> ids, marks = np.arange(8), np.array([3, 0, 3, 4, 3, 0, 3, 0], np.uint8)
         >>> Masking(rate=0.5).choose(ids, marks, np.array([0, 8]), seed=0, epoch=0).tolist()
-        [1, 1, 2, 2, 0, 0, 0, 0]
+        [0, 0, 1, 1, 2, 2, 0, 0]
         """
         chosen = np.zeros(len(ids), np.int32)
         _choose(
