@@ -80,7 +80,7 @@ def print_training(
     """Table, sentences and signature on stdout, notes on stderr."""
     rows, silver, plain = compared.rows, compared.silver, compared.peer
     held = training.reading.held.total
-    unit = "words" if training.reading.runs is None else "sentences"
+    unit = "sentences" if training.tokenizer.recipe.train.superwords else "words"
     where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
     unknown = any(row.figures.unknown for row in rows)
     columns = ("tokenizer", "tokens/eojeol", "F1", "F1 all", "josa", "eomi", "bytes", *(["unk"] if unknown else []))

@@ -38,19 +38,21 @@ def after_a_space(counts: Counts) -> Counts:
 
 
 def without_addresses(counts: Counts) -> Counts:
-    """Words without the web addresses in them: the text before an address stays, the text after it goes.
+    """Words, or runs of them, without the web addresses in them: of a word the text before an address stays; a run is cut there.
 
     Examples
     --------
     >>> without_addresses(Counts.from_mapping({" (출처:http://a.kr/b?c=1)": 2, " www.a.kr": 3, " 집": 1})).as_dict()
     {' (출처:': 2, ' 집': 1}
+    >>> without_addresses(Counts.from_mapping({" 나는 (출처:http://a.kr/b?c=1) 집에": 1})).as_dict()
+    {' 나는 (출처:': 1, ' 집에': 1}
     """
     there = counts.column.str.contains(ADDRESS)
     if not there.any():
         return counts
-    heads = counts.frame.filter(there).with_columns(col.word.str.replace(rf"(?s){ADDRESS}.*", ""))
-    kept = summed([counts.frame.filter(~there), heads.filter(col.word.str.strip_chars() != "")])
-    return Counts.from_frame(kept) if len(kept) else counts
+    texts = col.word.str.replace_all(rf" *{ADDRESS}[^ ]*", "\n").str.split("\n")
+    parts = counts.frame.filter(there).with_columns(texts).explode("word").filter(col.word.str.strip_chars() != "")
+    return Counts.from_frame(summed([counts.frame.filter(~there), parts]))
 
 
 def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
@@ -64,10 +66,12 @@ def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
     return Counts.from_frame(summed([frame.filter(same), Counts.from_mapping(n).frame]))
 
 
-def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: tuple[str, ...]) -> Counts:
-    """Counts of the parts of runs that lie between cuts of the pattern and words that are not known.
+def prepare_runs(
+    runs: Counts, normalizer: Normalizer, pattern: Pattern, words: tuple[str, ...] | None = None
+) -> Counts:
+    """Counts of the parts of runs that lie between cuts of the pattern, and between words that are none of `words`.
 
-    Rare words are left out of training, and so are their gaps.
+    Words that a minimum count leaves out of training are unknown, and so are their gaps.
     """
     frame = runs.frame
     same = _untouched(frame["word"], normalizer, pattern) & ~frame["word"].str.contains("[.?!] ")
@@ -76,10 +80,11 @@ def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: 
         for chunk in pattern.pretokenize(normalizer(run)):
             chunks[chunk] = [a + b for a, b in zip(chunks.get(chunk, [0] * len(numbers)), numbers, strict=True)]
     changed = pl.DataFrame([[chunk, *numbers] for chunk, numbers in chunks.items()], schema=frame.schema, orient="row")
-    known = _numbered(words)
-    return Counts.from_frame(
-        summed([frame.clear(), *_known_parts(changed, known), *_known_parts(frame.filter(same), known)])
-    )
+    prepared = [changed, frame.filter(same)]
+    if words is not None:
+        known = _numbered(words)
+        prepared = [frame.clear(), *(part for some in prepared for part in _known_parts(some, known))]
+    return Counts.from_frame(summed(prepared))
 
 
 def _known_parts(runs: pl.DataFrame, known: pl.DataFrame) -> Iterator[pl.DataFrame]:

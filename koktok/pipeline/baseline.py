@@ -16,8 +16,8 @@ from koktok.adapters.trivial import TRIVIAL
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
 from koktok.metrics.silver import Silver, SilverRow
-from koktok.pipeline.train import PEER_WORDS
 from koktok.pipeline.training import Training
+from koktok.pipeline.words import PEER_WORDS
 from koktok.recipe import Group, Recipe
 from koktok.tokenizer import TrainedTokenizer
 from koktok.training.unigram_point import GROUPS

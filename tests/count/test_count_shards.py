@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from koktok.cli import app
 from koktok.count import count_words, shards, words_of
 from koktok.count.count_files import About, Counted, CountFile, write_counts
-from koktok.count.counting import read
+from koktok.count.counting import counting, read
 from koktok.count.prepared import prepare
 from koktok.count.shards import Shard, Shards, parts
 from koktok.errors import InputError, UsageError
@@ -216,11 +216,16 @@ def test_merged_counts_are_the_counts_of_both(tmp_path: Path) -> None:
     assert isinstance(runner.invoke(app, twice).exception, InputError)
 
 
+def counted_runs(source: Source) -> None:
+    with counting([source], holdout=0.0, runs=True):
+        pass
+
+
 def test_count_files_refuse_what_they_cannot_do(tmp_path: Path) -> None:
     out = tmp_path / "a.parquet"
     runner.invoke(app, ["count", str(MINI / "news.txt"), "-o", str(out), "-q"])
     with pytest.raises(InputError, match=r"no `.*a\.runs\.parquet`\nhint: koktok count .*--runs"):
-        read([Source.of(out)], holdout=0.0, runs=True)
+        counted_runs(Source.of(out))
     with pytest.raises(InputError, match="two sources are named"):
         read([Source.of(out), Source("b", (out,))], holdout=0.0)
     with pytest.raises(InputError, match="mixes count files"):
