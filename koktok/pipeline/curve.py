@@ -39,9 +39,9 @@ def _keeping(share: float) -> Point:
 
 FRONTIER: Final[tuple[Point, ...]] = (
     PRESETS["short"],
-    *map(_keeping, (0.5, 0.7)),
+    _keeping(0.5),
     PRESETS["lm"],
-    _keeping(0.9),
+    *map(_keeping, (0.8, 0.9)),
     PRESETS["encoder"],
     PRESETS["aligned"],
 )

@@ -183,7 +183,7 @@ def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     assert "AutoTokenizer" in card
     assert "whole-word masking" in card
     assert "no byte fallback" not in card  # which is Unigram's trouble elsewhere
-    assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["chosen"]
+    assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["eojeol"]
     assert "pieces by length" not in done.stderr
     done = koktok(*words, "--model", "wordpiece", "--vocab-size", 4000, "-q")
     assert done.returncode == 0, done.stderr

@@ -207,7 +207,7 @@ def text(mini: list[str], kiwi: KiwiSegmenter) -> SegmentedCounts:
 
 
 @pytest.mark.parametrize("kind", ["bpe", "bpe-bytes"])
-@pytest.mark.parametrize("asked", [{"keep": 0.85}, {"tokens_per_eojeol": 2.4}])
+@pytest.mark.parametrize("asked", [{"keep": 0.9}, {"tokens_per_eojeol": 2.4}])
 def test_what_is_asked_for_is_met(text: SegmentedCounts, kind: str, asked: dict[str, float]) -> None:
     recipe = Recipe().changed(train={"model": kind, "vocab_size": 4000, **asked})
     learnt = koktok.training.bpe.train_bpe(Job.of(text, recipe, recipe.pattern))

@@ -31,9 +31,8 @@ LINES = [f"{noun}{'은' if (ord(noun[-1]) - 0xAC00) % 28 else '는'} 그럴 수�
 
 @pytest.fixture(scope="module", params=["unigram", "bpe", "bpe-bytes"])
 def wide(request: pytest.FixtureRequest) -> Tokenizer:
-    # With shares of 1 BPE joins no cut inside an eojeol, so that a superword that holds one would have made it itself.
     size = 330 if request.param == "bpe-bytes" else 400
-    given = {"superwords": 0.5, "vocab_size": size, "model": request.param, "share": 1.0}
+    given = {"superwords": 0.5, "vocab_size": size, "model": request.param, "nu": 1.0}
     return train(LINES, Recipe().changed(train=given, holdout=0.0)).tokenizer
 
 
@@ -76,14 +75,13 @@ def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> 
         Recipe().changed(train={"superwords": 0.2}).changed(**changes)
     with pytest.raises(RecipeError, match="inner superwords are superwords, and there are none"):
         Recipe().changed(train={"inner_superwords": True, "superwords": 0.0})
-    with pytest.raises(RecipeError, match="`price = bits` is for koktok's own trainers of unigram"):
-        Recipe().changed(train={"price": "bits", "model": "bpe"})
+    with pytest.raises(RecipeError, match="`price = bits` is for koktok's own trainers of unigram, bpe"):
+        Recipe().changed(train={"price": "bits", "model": "wordpiece"})
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
-    given = {"superwords": 0.5, "vocab_size": 400, "model": model, "share": 1.0}
-    given["nu"] = 0.2 if model == "unigram" else None
+    given = {"superwords": 0.5, "vocab_size": 400, "model": model, "nu": 0.2}
     narrow, inner = (
         train(LINES, Recipe().changed(train={**given, "inner_superwords": asked}, holdout=0.0)).tokenizer
         for asked in (False, True)
