@@ -103,6 +103,15 @@ def test_more_text_keeps_more_words_and_nothing_jumps() -> None:
     assert np.count_nonzero(counts.n != counts.seen) <= 8, "one word less is no other sample"
 
 
+def test_larger_vocabularies_see_more_words_and_the_sample_ends_growing() -> None:
+    ids = (0, 8_000, 32_000, 64_000, 128_000, 200_000)
+    sizes = [enough(2_000_000, size) for size in ids]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == sizes[1] < sizes[2] < sizes[3] < sizes[4] < sizes[5]
+    assert enough(500_000, 128_000) == 500_000
+    assert enough(10**9, 32_000) == enough(10**8, 32_000) < 1_500_000
+
+
 def test_documents_are_thinned_as_occurrences_are(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = Counts.from_mapping({f"w{i:03}": 1 + (i % 10 == 0) * i for i in range(300)})
     counts.documents = counts.n.copy()

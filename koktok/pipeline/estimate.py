@@ -64,7 +64,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
     growth = times**power
     trained = int(growth * np.count_nonzero(counts.n >= recipe.train.min_count))
     if not recipe.train.min_count:
-        trained = enough(trained)
+        trained = enough(trained, recipe.train.vocab_size)
     distinct = int(len(raw) * growth)
     in_runs = recipe.train.superwords > 0
     asked = min(distinct, trained * MORE_IN_RUNS) if in_runs else trained

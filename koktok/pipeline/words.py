@@ -77,7 +77,7 @@ def training_words(
         if dropped.words:
             notes.append(f"words that occur less than {least} times are not trained on: {dropped}")
         if counts is None:
-            counts, distinct = _sampled(shards, runs)
+            counts, distinct = _sampled(shards, runs, recipe.train.vocab_size)
             if counts.seen is not None:
                 n = int((counts.n > 0).sum())
                 notes.append(
@@ -121,20 +121,20 @@ def _runs(
     if known is not None:
         runs = Counts.from_frame(pl.concat(trained_on()))
     else:
-        sample = drawn_from(trained_on(), enough(RUNS))
-        runs = sample.counts(enough(min(sample.words, RUNS)))
+        sample = drawn_from(trained_on(), enough(RUNS, recipe.train.vocab_size))
+        runs = sample.counts(enough(min(sample.words, RUNS), recipe.train.vocab_size))
     return prepare_runs(_texts(runs, recipe), recipe.normalizer, recipe.pattern, known)
 
 
-def _sampled(shards: Sequence[Shard], runs: Counts | None) -> tuple[Counts, int]:
+def _sampled(shards: Sequence[Shard], runs: Counts | None, vocab_size: int) -> tuple[Counts, int]:
     """A sample of prepared words, with those of the runs, which have the count 0 if they are not in it; and how many words there are."""
     in_runs = None if runs is None else runs.column.str.extract_all(WORD).explode().unique().to_frame()
-    sample, found = Sample(enough(sum(shard.rows for shard in shards))), []
+    sample, found = Sample(enough(sum(shard.rows for shard in shards), vocab_size)), []
     for part in parts(shards):
         sample.add(part)
         if in_runs is not None:
             found.append(part.join(in_runs, on="word", how="semi"))
-    counts = sample.counts(enough(sample.words))
+    counts = sample.counts(enough(sample.words, vocab_size))
     if in_runs is None or counts.seen is None:
         return counts, sample.words
     others = pl.concat(found).select("word", n=pl.lit(0, pl.UInt64), seen="n")
