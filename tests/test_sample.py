@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import sample_above
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,7 +120,7 @@ def test_documents_are_thinned_as_occurrences_are(monkeypatch: pytest.MonkeyPatc
     assert some.documents is not None
     assert (some.documents == some.n).all()
     assert sampled(counts, 300) is counts
-    monkeypatch.setattr(sample, "WHOLE", 4)
+    sample_above(monkeypatch, 4)
     assert enough(9) == math.isqrt(36)
 
 
@@ -190,7 +191,7 @@ def test_the_dials_mean_the_same_on_both_sides_of_every_threshold(preset: str, m
     monkeypatch.setattr("koktok.pipeline.train.in_subprocess", lambda *_, **__: Known(cut))
     tokens, f1, words = figures(lines, cut, held, preset=preset, min_count=1)
     for whole in (words - 1, words // 3):
-        monkeypatch.setattr(sample, "WHOLE", whole)
+        sample_above(monkeypatch, whole)
         fewer = figures(lines, cut, held, preset=preset)
         assert fewer[2] == pytest.approx(min(words, math.isqrt(words * whole)), rel=0.02)
         assert fewer[0] == pytest.approx(tokens, rel=0.005)

@@ -133,7 +133,7 @@ def train(
             sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen)))
         )
         progress("measure", 0, None)
-        if compare and not training.reading.pruned:
+        if compare and training.reading.complete:
             shown.note_comparison(training, progress)
         compared = compare_with_peers(training, peer=compare)
         training.save(out, compared.rows, force=force)

@@ -34,7 +34,12 @@ class CountResult:
     weights: dict[str, float]
     holdout: float | None
     eojeols: int
-    pruned: bool = False
+    distinct: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether `train` has every distinct word, and not a sample."""
+        return len(self.train) == self.distinct
 
 
 @dataclass
@@ -59,11 +64,11 @@ class SourceCounts:
         if not total:
             raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
 
-    def result(self, train: Counts, held: Counts, *, eojeols: int, pruned: bool = False) -> CountResult:
+    def result(self, train: Counts, held: Counts, *, eojeols: int, distinct: int) -> CountResult:
         """Return the result of the pass with these words."""
         self.check_total(eojeols)
         share = self.shares[0] if len(set(self.shares)) == 1 else None
-        return CountResult(train, held, self.shards.samples, self.report, self.weights, share, eojeols, pruned)
+        return CountResult(train, held, self.shards.samples, self.report, self.weights, share, eojeols, distinct)
 
 
 def read(
@@ -77,7 +82,7 @@ def read(
     with counting(text, holdout=holdout, threads=threads, on_progress=on_progress) as counts:
         words = joined(counts.shards.words)
     train = occurring(words, "n")
-    return counts.result(train, occurring(words, "held"), eojeols=train.total)
+    return counts.result(train, occurring(words, "held"), eojeols=train.total, distinct=len(train))
 
 
 @contextlib.contextmanager

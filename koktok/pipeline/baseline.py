@@ -47,7 +47,7 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
     syllables = SilverRow("one token a syllable", None, silver.figures(TRIVIAL["syllables"]()))
     if not peer:
         return Comparison((ours, syllables), silver)
-    if training.reading.pruned:
+    if not training.reading.complete:
         return Comparison(
             (ours, syllables),
             silver,

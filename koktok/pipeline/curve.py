@@ -265,6 +265,6 @@ def train_frontier(
     )
     rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.on_progress)
     against = reference(held, eojeols=eojeols)
-    if peer and not prepared.reading.pruned:
+    if peer and prepared.reading.complete:
         against = replace(against, peers=peers(prepared.reading.train, recipe, silver_of(held, eojeols), vocab_sizes))
     return rows, against

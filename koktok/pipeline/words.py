@@ -84,7 +84,7 @@ def training_words(
                     f"{n:,} of {distinct:,} distinct words are trained on, the rare ones as a sample of their kind"
                 )
     # Superwords see more than a word, so a tokenizer with them is measured on sentences.
-    reading = counted.result(raw.counts(), held.counts(), eojeols=raw.total, pruned=raw.words > PEER_WORDS)
+    reading = counted.result(raw.counts(), held.counts(), eojeols=raw.total, distinct=raw.words)
     return reading, TrainingWords(counts, runs, eojeols * counts.total / prepared, tuple(notes))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MINI, MODELS, ROOT
+from conftest import MINI, MODELS, ROOT, sample_above
 
 from koktok import Recipe, load
 from koktok.count import Counts, count_words, sample, shards, words_of
@@ -157,7 +157,7 @@ def test_of_many_runs_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -
     every = words_of_training(recipe)
     assert every.runs is not None
     monkeypatch.setattr(words, "RUNS", len(every.runs) // 2)
-    monkeypatch.setattr(sample, "WHOLE", len(every.runs) // 8)
+    sample_above(monkeypatch, len(every.runs) // 8)
     some = words_of_training(recipe)
     assert some.runs is not None
     assert some.runs.seen is not None
@@ -182,7 +182,7 @@ def test_the_words_of_a_training_are_those_of_one_table_in_memory(
     """Law 8: shards, threads, ranges and files of a count change no word, and neither do they where a sample is drawn."""
     given = Recipe().changed(**recipe)
     for whole in (sample.WHOLE, 300):
-        monkeypatch.setattr(sample, "WHOLE", whole)
+        sample_above(monkeypatch, whole)
         one = words_of_training(given, threads=1)
         with monkeypatch.context() as patch:
             for name, value in {"SHARD": 3000, "PART": 500, "_STEP": 8, "KEPT": 20_000}.items():
@@ -202,7 +202,7 @@ def test_no_table_of_all_words_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shards, name, value)
     for name in ("PEER_WORDS", "MEASURED"):
         monkeypatch.setattr(words, name, 200)
-    monkeypatch.setattr(sample, "WHOLE", 50)
+    sample_above(monkeypatch, 50)
     sizes: list[int] = []
     whole = Counts.from_frame.__func__  # type: ignore[attr-defined]
 
