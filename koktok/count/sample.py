@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numba import njit
 
-from koktok.count.counts import Counts
+from koktok.count.counts import Counts, copied
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,13 +79,13 @@ class Sample:
         self.words += len(table)
         self.total += int(table["n"].sum())
         if self._least:
-            table = table.filter(_priorities(table) >= self._least)
+            table = copied(table.filter(_priorities(table) >= self._least))
         self._kept.append(table)
         if self.words > self._whole and sum(map(len, self._kept)) > _SLACK * self._most + 1:
             whole = pl.concat(self._kept)
             priorities = _priorities(whole)
             self._least = _highest(priorities, self._most + 1)  # with the highest that is left out
-            self._kept = [whole.filter(priorities >= self._least)]
+            self._kept = [copied(whole.filter(priorities >= self._least))]
 
     def counts(self, most: int | None = None) -> Counts:
         """The sample, or one of fewer words: `n` is the number of occurrences represented, `seen` that of the word itself."""
@@ -96,7 +96,7 @@ class Sample:
             return Counts.from_frame(table)
         priorities = _priorities(table)
         least = _highest(priorities, most + 1)
-        table = table.filter(priorities > least)
+        table = copied(table.filter(priorities > least))
         n = table["n"].to_numpy()
         rare = n < least
         represents = n.copy()

@@ -27,7 +27,7 @@ import polars as pl
 from polars import col
 
 from koktok.count.count_files import CountFile
-from koktok.count.counts import BY_WORD, WORD, Counts, summed
+from koktok.count.counts import BY_WORD, WORD, Counts, copied, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
 from koktok.progress import Done
@@ -129,12 +129,12 @@ class Shard:
     def of(cls, table: pl.DataFrame, file: Path | None = None) -> Shard:
         """Make a shard of a table, which is read from that file if there is one."""
         frame = table.lazy() if file is None else pl.scan_parquet(file, glob=False)
-        return cls(frame, len(table), table["word"].gather_every(_STEP))
+        return cls(frame, len(table), table["word"].gather_every(_STEP) + "")  # a copy, see `copied`
 
     @classmethod
     def of_count(cls, file: CountFile) -> Shard:
         """Make a shard of a count file."""
-        return cls(file.frame, len(file.words), file.words.gather_every(_STEP))
+        return cls(file.frame, *file.every(_STEP))
 
 
 def parts(shards: Sequence[Shard], on_progress: Done = lambda _done, _total: None) -> Iterator[pl.DataFrame]:
@@ -194,7 +194,7 @@ class Spill:
         with self._lock:
             if self._in_memory + size <= KEPT:
                 self._in_memory += size
-                return Shard.of(table)
+                return Shard.of(copied(table))
             if self._folder is None:
                 self._folder = self._until_done.enter_context(scratch("koktok-count"))
             self.files += 1

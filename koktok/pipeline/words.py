@@ -13,7 +13,7 @@ import polars as pl
 
 from koktok.count import Counts
 from koktok.count.counting import CountResult, SourceCounts
-from koktok.count.counts import WORD, Dropped, summed
+from koktok.count.counts import WORD, Dropped, copied, summed
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, without_addresses
 from koktok.count.sample import Sample, drawn_from, enough, sampled
 from koktok.count.shards import Shard, Spill, occurring, parts
@@ -103,7 +103,7 @@ def _at_least(least: int, shards: Sequence[Shard]) -> tuple[Counts, Dropped]:
     kept, dropped = [pl.DataFrame(schema={"word": pl.String, "n": pl.UInt64})], Dropped()
     for part in parts(shards):
         words, rare = Counts.from_frame(part).pruned(least)
-        kept.append(words.frame)
+        kept.append(copied(words.frame))
         dropped = Dropped(dropped.words + rare.words, dropped.n + rare.n, dropped.of + rare.of)
     return Counts.from_frame(pl.concat(kept)), dropped
 
@@ -133,7 +133,7 @@ def _sampled(shards: Sequence[Shard], runs: Counts | None, vocab_size: int) -> t
     for part in parts(shards):
         sample.add(part)
         if in_runs is not None:
-            found.append(part.join(in_runs, on="word", how="semi"))
+            found.append(copied(part.join(in_runs, on="word", how="semi")))
     counts = sample.counts(enough(sample.words, vocab_size))
     if in_runs is None or counts.seen is None:
         return counts, sample.words
