@@ -66,7 +66,7 @@ class Heaps:
     def grown(self, size: int, seed: int = 0):  # type: ignore[no-untyped-def]
         """Yield so many bytes of UTF-8, in whole lines and parts of some 10 MB: the text, and what it would go on with."""
         chance = np.random.default_rng(seed)
-        forms = self.stems.size * self.endings.size
+        whole, forms = size, self.stems.size * self.endings.size
         places, changed, fresh, running = np.zeros(1 << 16, np.int32), 0, 0, 0
         for first in range(0, len(self.blocks) - 1, DRAWN):
             ids = self.ids[self.blocks[first] : self.blocks[min(first + DRAWN, len(self.blocks) - 1)]]
@@ -76,8 +76,9 @@ class Heaps:
             running += int((ids >= 0).sum())
             if size <= 0:
                 return
+        n_blocks, length = len(self.blocks) - 1, whole - size
         while size > 0:
-            drawn = chance.integers(0, len(self.blocks) - 1, DRAWN)
+            drawn = chance.integers(0, n_blocks, min(DRAWN, 1 + size * n_blocks // length))
             ids = np.concatenate([self.ids[self.blocks[i] : self.blocks[i + 1]] for i in drawn])
             wanted = (
                 self.distinct * ((running + int((ids >= 0).sum())) / self.running) ** self.power - self.distinct - fresh
