@@ -17,7 +17,7 @@ import numpy as np
 from koktok.count import Counts
 from koktok.count.count_files import CountFile
 from koktok.count.counting import counting
-from koktok.count.prepared import after_a_space, prepare, without_addresses
+from koktok.count.prepared import prepare, texts_of
 from koktok.count.sample import enough
 from koktok.count.shards import Shards, joined, occurring
 from koktok.pipeline.words import training_words
@@ -97,9 +97,8 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
 def _expected(sources: Sequence[Source], recipe: Recipe, threads: int | None) -> tuple[int, int, int, float]:
     """Running words, distinct ones and those to train on by Heaps' law, and how many times larger than a part of it the text is."""
     raw, half, times = _looked(sources, recipe.holdout, threads)
-    words = without_addresses(raw) if recipe.train.junk == "drop" else raw
-    words = after_a_space(words) if recipe.pretokenize.prefix_space else words
-    counts = prepare(words, recipe.normalizer, recipe.pattern.within_words)
+    words = texts_of(raw.frame, addresses=recipe.train.junk != "drop", after_a_space=recipe.pretokenize.prefix_space)
+    counts = prepare(Counts.from_frame(words), recipe.normalizer, recipe.pattern.within_words)
     power = 1.0
     if times > 1 and 0 < len(half) < len(raw):
         power = math.log(len(raw) / len(half)) / math.log(raw.total / half.total)

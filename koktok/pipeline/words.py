@@ -13,10 +13,10 @@ import polars as pl
 
 from koktok.count import Counts
 from koktok.count.counting import CountResult, SourceCounts
-from koktok.count.counts import WORD, Dropped, copied, summed
-from koktok.count.prepared import after_a_space, prepare, prepare_runs, without_addresses
+from koktok.count.counts import BY_WORD, WORD, Dropped, copied, summed
+from koktok.count.prepared import prepare_runs, pretokens_of, texts_of
 from koktok.count.sample import Sample, drawn_from, enough, sampled
-from koktok.count.shards import Shard, Spill, occurring, parts
+from koktok.count.shards import Shard, Spill, parts
 from koktok.errors import InputError
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Recipe
@@ -63,10 +63,10 @@ def training_words(
             raw.add(part)
             if not in_runs:
                 held.add(_held(part))
-            words = _texts(occurring(part, "n"), recipe)
-            pretokens = prepare(words, recipe.normalizer, recipe.pattern.within_words)
-            shards.append(spill.keep(pretokens.frame))
-            eojeols, prepared = eojeols + words.total, prepared + pretokens.total
+            words = _texts(part.filter(pl.col.n > 0), recipe)
+            pretokens = pretokens_of(words, recipe.normalizer, recipe.pattern.within_words)
+            shards.append(spill.keep(pretokens.sort(BY_WORD)))
+            eojeols, prepared = eojeols + int(words["n"].sum()), prepared + int(pretokens["n"].sum())
         counted.check_total(raw.total)
         if not prepared:
             raise InputError("there is no word in the text besides web addresses", hint="--junk keep")
@@ -88,10 +88,10 @@ def training_words(
     return reading, TrainingWords(counts, runs, eojeols * counts.total / prepared, tuple(notes))
 
 
-def _texts(texts: Counts, recipe: Recipe) -> Counts:
-    """Words or runs without addresses, and all with a space before them, where a recipe says so."""
-    texts = without_addresses(texts) if recipe.train.junk == "drop" else texts
-    return after_a_space(texts) if recipe.pretokenize.prefix_space else texts
+def _texts(table: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
+    """The words or runs of a table as a recipe trains on them, not yet summed."""
+    addresses = recipe.train.junk != "drop"
+    return texts_of(table, addresses=addresses, after_a_space=recipe.pretokenize.prefix_space)
 
 
 def _held(part: pl.DataFrame) -> pl.DataFrame:
@@ -123,7 +123,8 @@ def _runs(
     else:
         sample = drawn_from(trained_on(), enough(RUNS, recipe.train.vocab_size))
         runs = sample.counts(enough(min(sample.words, RUNS), recipe.train.vocab_size))
-    return prepare_runs(_texts(runs, recipe), recipe.normalizer, recipe.pattern, known)
+    texts = Counts.from_frame(_texts(runs.frame, recipe))
+    return prepare_runs(texts, recipe.normalizer, recipe.pattern, known)
 
 
 def _sampled(shards: Sequence[Shard], runs: Counts | None, vocab_size: int) -> tuple[Counts, int]:
