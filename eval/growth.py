@@ -83,15 +83,9 @@ class Lines(Sequence[str]):
 def child(row: str, file: Path, size: int, out: Path, cache: Path, min_count: int) -> str:
     """Train in this process; what is to be said of it, behind the reference of the vocabulary."""
     if row not in KOKTOK:
-        if row.startswith("SentencePiece Unigram") and "sentences" in row:
-            return sentencepiece(
-                Lines(file),
-                size,
-                out,
-                input_sentence_size=SENTENCES,
-                shuffle_input_sentence=True,
-                train_extremely_large_corpus=True,
-            )
+        if row.endswith("sentences"):
+            options = {"split_by_unicode_script": False, "split_by_number": False, "shuffle_input_sentence": True}
+            return sentencepiece(Lines(file), size, out, input_sentence_size=SENTENCES, **options)
         return next(peer for peer in PEERS if peer.name == row).make(Lines(file), size, out)
     from koktok import Recipe
     from koktok.pipeline.train import train

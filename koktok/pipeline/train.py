@@ -2,8 +2,8 @@
 
 | stage | from | to | in |
 |---|---|---|---|
-| read | files, lines | `CountResult`: words with counts, held-out ones separately | `koktok.count` |
-| normalize | words | `TrainingWords`: pretokens with counts, a sample if there are too many | `koktok.pipeline.words` |
+| read | files, lines | `SourceCounts`: parts of the text, counted, in memory and in files | `koktok.count` |
+| normalize | counted parts | `TrainingWords`: pretokens with counts, a sample if there are too many | `koktok.pipeline.words` |
 | segment | pretokens | `SegmentedCounts`: the same, with the cuts of an analyser | `koktok.segment` |
 | train | cut pretokens | `Learnt`: a vocabulary, and the log of the trainer | `koktok.training` |
 | save | tokenizer | a folder with a model card | `koktok.formats` |

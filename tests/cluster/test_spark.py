@@ -123,7 +123,7 @@ def test_the_sample_and_the_vocabulary_are_those_of_one_machine(
     out = tmp_path / "many.parquet"
     count_to_files(read_text(spark, NEWS).repartition(3), out, holdout=0.0, runs=True)
     sample_above(monkeypatch, 300)
-    recipe = Recipe().changed(segmenter="whitespace", vocab_size=2300, holdout=0.0, superwords=superwords)
+    recipe = Recipe().changed(segmenter="whitespace", vocab_size=1200, holdout=0.0, superwords=superwords)
     one = train([Source.of(path) for path in NEWS], recipe)
     monkeypatch.setattr(shards, "PART", 500)
     many = train([Source.of(out)], recipe)
@@ -302,7 +302,7 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
     row = pl.when(pl.col("word").is_in(list(failed))).then(pl.lit("")).otherwise("row")
     part = pl.read_parquet(one.file).with_columns(row=row).gather_every(2)
     some = write_lexicon(tmp_path / "some", [part], one.signature, failed)
-    whole = segment_to_file(spark, text, some.file, recipe, partitions=3, lexicon=some.file)  # in its own place
+    whole = segment_to_file(spark, text, some.file, recipe, partitions=3, lexicon=some.file, force=True)  # in its place
     assert whole.file.read_bytes() == one.file.read_bytes()
     assert not whole.quarantined
 
