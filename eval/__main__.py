@@ -18,18 +18,20 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from eval.machine import machine
 from eval.peers import PEERS, train_peer
 from eval.rows import open_row
+from eval.speed import measure_speed
 from eval.suites import Suite, full, quick
 from eval.texts import data_of
 from koktok.files import cache_dir, write_file
 from koktok.progress import ConsoleProgress
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.benchmark import SAMPLE
-from koktok.report.measure import Entry, measure, measure_speed
+from koktok.report.measure import Entry, measure
 
 HERE = Path(__file__).resolve().parent
 
@@ -65,11 +67,16 @@ def main() -> None:
     write_file(given.out / f"{stem}.md", to_markdown(report).encode())
     print(write_file(given.out / f"{stem}.html", to_html(report).encode()))
     if given.speed:
-        with ConsoleProgress(quiet=given.quiet) as progress:
-            assert suite.material.text is not None
-            lines = suite.material.text.sample(given.sample, 0).lines
-            timed = measure_speed(entries, lines, on_progress=progress, opener=open_row)
-        write_file(given.out / f"{stem}.speed.json", timed.to_json().encode())
+        assert suite.material.text is not None
+        lines = suite.material.text.sample(given.sample, 0).lines
+        ran = [
+            (row.number, row.name, partial(open_row, entry.spec))
+            for row, entry in zip(report.rows, entries, strict=True)
+            if row.ran
+        ]
+        write_file(
+            given.out / f"{stem}.speed.json", (measure_speed(ran, lines).model_dump_json(indent=1) + "\n").encode()
+        )
     idle = [row for row in report.rows if not row.ran]
     print(
         f"{len(report.rows) - len(idle)} rows, {len(idle)} not run, {time.perf_counter() - clock:.0f} s; {machine()}",

@@ -32,13 +32,13 @@ from typing import Any, Final
 import numpy as np
 
 from eval.context_mixing import characters_of, context_mixing
+from eval.kneser_ney import kneser_ney, lines_of, unknown_bits
 from eval.machine import Told, machine
 from eval.peers import PEERS, digest_of, train_peer
 from eval.placebo import PLACEBOS, placebos
 from eval.texts import data_of, parts
 from koktok.adapters import load
 from koktok.files import cache_dir, write_file
-from koktok.metrics.language_model import kneser_ney, lines_of, unknown_bits
 from koktok.metrics.registry import Floats
 from koktok.metrics.statistics import Table, around, combined, standard_error
 from koktok.report.markdown import table

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from eval.machine import report_text
+from eval.speed import SpeedReport
 from koktok.files import write_file
 from koktok.metrics import Value, metrics
 from koktok.metrics.robustness import PERTURBATIONS
@@ -25,7 +26,7 @@ from koktok.report import Report
 from koktok.report.benchmark import BENCHMARK, check_same
 from koktok.report.markdown import plain, table
 from koktok.report.rows import HEADLINE, by_kind, equal_tokens, pareto_front, units_of
-from koktok.report.schema import ReportRow, SpeedReport
+from koktok.report.schema import ReportRow
 
 CLASSES: Final = ((20_000, "Up to 20,000 ids"), (40_000, "Up to 40,000 ids"), (80_000, "Up to 80,000 ids"))
 COLUMNS: Final = (
@@ -41,6 +42,7 @@ COLUMNS: Final = (
     ("span_borders@korquad", "answers"),
     ("stem_whole", "stems"),
     ("line_start_alike", "line start"),
+    ("borders", "borders"),
     ("split_characters", "inside characters"),
     ("fertility_change_nfd", "NFD"),
     ("round_trip_nfc", "lines back"),
@@ -147,7 +149,8 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
         "Made by `python -m eval.leaderboard`. Headline: F1 before particles (josa), endings (eomi) and the copula, mean of UD Kaist "
         "and UD KSL. F1 Kaist, KSL: all borders between syllables; all gaps: beside punctuation, digits and letters too. Entities, answers: "
         "the share that begins and ends at token borders. Stems: first nouns and verbs of a word that are exactly one token. Line start: "
-        "words that are cut alike at the start of a line and in its midst. Inside characters: token borders inside a character, per "
+        "words that are cut alike at the start of a line and in its midst. Borders: the share of spaces at which the ids of the text before "
+        "the space are no prefix of those of the whole. Inside characters: token borders inside a character, per "
         "character. NFD: more tokens per eojeol where the text is decomposed. Lines back: share that decodes to what was encoded (NFC). "
         "Unknown: eojeols with an unknown token. English: tokens per word; code: tokens per byte, with its indentation and with one space"
         " between words. "

@@ -1,10 +1,10 @@
-"""The vocabularies that travel with koktok: trained anew, packed, and measured beside SentencePiece on the same text.
+"""The vocabularies that travel with koktok: trained anew, and measured beside SentencePiece on the same text.
 
     python -m eval.ready build [NAME...]
     python -m eval.ready table [DATA] [--cap 110000] [--no-peers] [--beside package:llama3 ...]
 
-`build` trains them (all by default) with `koktok train corpus:... --recipe koktok/formats/vocabularies/NAME.toml`, packs each folder into
-NAME.xz and writes its digest into NAME.toml. `table` measures on what DATA (corpus:bench-ko by default) holds out, on English that
+`build` trains them (all by default) with `koktok train corpus:... --recipe koktok/formats/vocabularies/NAME.toml`, and copies koktok.toml, the
+card and the packed tokenizer.json into NAME/. `table` measures on what DATA (corpus:bench-ko by default) holds out, on English that
 corpus:open-en holds out, and on Python of corpus:code: tokens per eojeol, F1 at the boundaries of human treebanks, recall before particles
 and endings, tokens per English word and per character of code, beside SentencePiece trained on the same text at the same size, and beside
 tokenizers that are named.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import io
-import re
+import lzma
 import subprocess
 import sys
 import tempfile
@@ -26,7 +26,8 @@ from koktok.adapters import load
 from koktok.adapters.sentencepiece_adapter import SentencePiece
 from koktok.corpora.fetch import fetch, texts
 from koktok.files import write_file
-from koktok.formats.vocabularies import find, packed, ready_vocabularies
+from koktok.formats.folder import CARD, MARK
+from koktok.formats.vocabularies import find, ready_vocabularies
 from koktok.metrics import GoldPage, Text, score
 from koktok.metrics.gold import read_gold
 from koktok.tokenizer.protocol import Tokenizer
@@ -38,13 +39,12 @@ def build(name: str) -> None:
         folder = Path(work) / name
         command = [sys.executable, "-m", "koktok", "train", *ready.text, "--recipe", str(ready.file), "-o", str(folder)]
         subprocess.run([*command, "-q"], check=True, stdout=subprocess.DEVNULL)
-        data = packed(folder)
-        write_file(ready.file.with_suffix(".xz"), data)
-        digest = load(f"koktok:{folder}").vocab.digest()
-        text = ready.file.read_text(encoding="utf-8")
-        write_file(ready.file, re.sub('^digest = ".*"$', f'digest = "{digest}"', text, flags=re.MULTILINE).encode())
+        data = lzma.compress((folder / "tokenizer.json").read_bytes(), preset=9 | lzma.PRESET_EXTREME)
+        write_file(ready.file.with_suffix("") / "tokenizer.json.xz", data)
+        for file in (MARK, CARD):
+            write_file(ready.file.with_suffix("") / file, (folder / file).read_bytes())
         assert not find(name).differences(folder)
-    print(f"{name}: {digest}, {len(data):,} bytes", flush=True)
+    print(f"{name}: {find(name).digest}, {len(data):,} bytes", flush=True)
 
 
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -51,7 +51,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "bpe": {"train": {"model": "bpe"}},
     **{
         f"bpe-bytes --pattern {name}": BYTES | {"pretokenize": {"pattern": name}}
-        for name in ("llama3", "gpt2", "qwen2", "o200k", "cl100k", "koktok")
+        for name in ("llama3", "gpt2", "qwen2", "o200k", "cl100k", "superbpe", "exaone-moe", "koktok")
     },
     "wordpiece": {"train": {"model": "wordpiece", "vocab_size": 4000}},
 }

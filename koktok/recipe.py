@@ -21,7 +21,6 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -32,7 +31,7 @@ from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
-from koktok.text.patterns import Published, PublishedPattern
+from koktok.text.patterns import ACROSS_SPACES, Published, PublishedPattern
 from koktok.text.prefix import Prefix
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
@@ -48,7 +47,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 2
-"""Version of the recipe; folders of older versions are read for ever, those of newer ones are refused."""
+"""Version of the recipe and of the folder; a folder of another version is refused."""
 
 FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
 """Models over characters, which may lack one; bytes lack none, and whole words are not spelled."""
@@ -122,11 +121,13 @@ class PretokenizeRecipe(_Section):
     split: Literal["eojeol", "scripts"] = "eojeol"
     """Pre-tokenization, at white space or also between scripts. `eojeol` splits at white space only; `scripts` also between
     Hangul, Latin, digits, Han, kana and symbols."""
-    digits: Literal["free", "single"] = "single"
-    """Numbers as any other text, or split into single digits."""
+    digits: Literal["free", "single", "three"] = "single"
+    """Numbers as runs of digits without signs, as single digits, or in groups of at most three digits from the left, as in the patterns of
+    GPT-4 and Llama 3."""
     pattern: Literal["koktok", Published] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
-    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given."""
+    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given. Pieces may cross spaces
+    with `superbpe` and `exaone-moe`, if superwords are given."""
     prefix_space: bool = False
     """A space before the first word of a text, which decoding removes. The first word is then tokenized like any other, and a
     text passed as a list of words gets the ids of the running text. On for Unigram and BPE; off for byte-level BPE and
@@ -142,9 +143,6 @@ class SegmentRecipe(_Section):
     """The analyser, used during training only. `dpe:FOLDER` is a segmentation written by `koktok segment --learn`."""
     policy: str = "morphemes"
     """Boundaries to use: a named policy, kinds of boundary or Sejong tags, e.g. morphemes, josa, or j,e,vcp,xsv."""
-    mass: SomeShare = 1.0
-    """Share of the running words that is analysed, frequent words first. The other words are cut by the endings of the
-    analysed ones."""
     user_dictionary: str = ""
     """Kiwi's user dictionary: form TAB tag TAB score. The recipe stores the name of the file without its folder."""
     user_dictionary_sha256: Annotated[str, Field(pattern="^([0-9a-f]{16,64})?$")] = ""
@@ -228,12 +226,11 @@ class TrainRecipe(_Section):
 
     @field_validator("specials")
     @classmethod
-    def _can_be_tokens(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _can_be_tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(value)) != len(value) or not all(value):
             raise ValueError("special tokens must be distinct and not empty")
-        if not is_stored(info):
-            for token in value:
-                _check_special(token)
+        for token in value:
+            _check_special(token)
         return value
 
     @field_validator("blocklist")
@@ -302,7 +299,7 @@ class Recipe(_Section):
     hint: did you mean `vocab_size`?
     """
 
-    format: Literal[1, 2] = FORMAT
+    format: Literal[2] = FORMAT
     """Version of this layout."""
     normalize: Folds = Folds()
     pretokenize: PretokenizeRecipe = PretokenizeRecipe()
@@ -336,9 +333,9 @@ class Recipe(_Section):
         return with_defaults(values) if isinstance(values, Mapping) else values
 
     @model_validator(mode="after")
-    def _is_possible(self, info: ValidationInfo) -> Recipe:
+    def _is_possible(self) -> Recipe:
         for rule in APPLICABILITY:
-            rule.check(self, stored=is_stored(info))
+            rule.check(self)
         train, pretokenize = self.train, self.pretokenize
         targets = [name for name in TARGETS if getattr(train, name) is not None]
         if len(targets) > 1:
@@ -359,10 +356,10 @@ class Recipe(_Section):
             raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")
         if train.inner_superwords and not train.superwords:
             raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
-        if pretokenize.pattern != "koktok" and train.superwords:
+        if pretokenize.pattern not in ("koktok", *ACROSS_SPACES) and train.superwords:
             raise RecipeError(
                 f"the pattern {pretokenize.pattern} cuts at every space, so there are no superwords",
-                hint="--superwords 0",
+                hint=f"--superwords 0, or --pattern {' | '.join(ACROSS_SPACES)}",
             )
         if pretokenize.pattern != "koktok" and (pretokenize.split, pretokenize.digits) != ("eojeol", "single"):
             raise RecipeError(
@@ -377,11 +374,7 @@ class Recipe(_Section):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # pydantic would pickle a set of names, whose order depends on the process.
-        return self._restored, (self.model_dump_json(),)
-
-    @classmethod
-    def _restored(cls, text: str) -> Recipe:
-        return cls.model_validate_json(text, context={"stored": True})
+        return type(self).model_validate_json, (self.model_dump_json(),)
 
     @property
     def spelled(self) -> bool:
@@ -416,7 +409,7 @@ class Recipe(_Section):
         """The place of the space before the first word, see `koktok.text.prefix`."""
         if not self.pretokenize.prefix_space:
             return ""
-        return "each" if self.format == 1 or vocab.bytewise or not vocab.n_bytes else "first"
+        return "each" if vocab.bytewise or not vocab.n_bytes else "first"
 
     @property
     def pattern(self) -> Pattern:
@@ -427,15 +420,12 @@ class Recipe(_Section):
         return Pattern(split=chosen.split, digits=chosen.digits, superwords=self.train.superwords > 0)
 
     @classmethod
-    def build(cls, values: Mapping[str, Any], *, stored: bool = False) -> Recipe:
+    def build(cls, values: Mapping[str, Any]) -> Recipe:
         """Build a recipe from plain nested values.
 
         Parameters
         ----------
         values : mapping
-        stored : bool
-            The values stand in a folder that was trained with them, perhaps by an older koktok, which took special tokens
-            that are refused today.
 
         Raises
         ------
@@ -445,15 +435,15 @@ class Recipe(_Section):
         if not isinstance(values, Mapping):
             raise RecipeError(f"expected the values of a recipe as a mapping, got a {type(values).__name__}")
         try:
-            return cls.model_validate(dict(values), context={"stored": stored})
+            return cls.model_validate(dict(values))
         except ValidationError as error:
             raise _explained(error) from None
         except UnicodeEncodeError as error:
             raise RecipeError(f"a value of the recipe holds a lone surrogate: {error.object[:40]!r}") from None
 
     @classmethod
-    def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
-        """The `[recipe]` table of a TOML text; `[signature]` and `[vocabulary]` beside it are ignored. `stored` as in `build`.
+    def from_toml(cls, text: str) -> Recipe:
+        """The `[recipe]` table of a TOML text; `[signature]` and `[vocabulary]` beside it are ignored.
 
         Raises
         ------
@@ -470,7 +460,7 @@ class Recipe(_Section):
         strange = sorted(table.keys() - {"recipe", "signature", "vocabulary"})
         if strange:
             raise RecipeError(f"the recipe file has the unknown table `{strange[0]}`", hint="[recipe]")
-        return cls.build(table.get("recipe", {}), stored=stored)
+        return cls.build(table.get("recipe", {}))
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -491,12 +481,7 @@ class Recipe(_Section):
             raise RecipeError(f"no recipe: {error.message}", hint=error.hint) from error
         except (OSError, ValueError) as error:
             raise RecipeError(f"the recipe `{file}` cannot be read: {error}") from error
-        recipe = cls.from_toml(text)
-        signed = re.search(r'^segmenter = "kiwi:.*\|user:([0-9a-f]{16})"$', text, re.M)
-        if signed and not (recipe.segment.user_dictionary or recipe.segment.user_dictionary_sha256):
-            # Folders of the first koktok have the dictionary in the signature alone.
-            return recipe.changed(segment={"user_dictionary_sha256": signed[1]})
-        return recipe
+        return cls.from_toml(text)
 
     def to_toml(self, signature: Mapping[str, Any] | None = None) -> str:
         """The recipe as TOML, every default spelled out, with an optional `[signature]` table."""
@@ -578,7 +563,6 @@ class Fields(TypedDict, total=False):
     prefix_space: bool | None
     segmenter: str | None
     policy: str | None
-    mass: float | None
     user_dictionary_sha256: str | None
     model: str | None
     backend: str | None
@@ -615,11 +599,6 @@ class Fields(TypedDict, total=False):
     holdout: float
 
 
-def is_stored(info: ValidationInfo) -> bool:
-    """Whether a recipe is of a folder, which loads for ever: an older koktok accepted values that are refused today."""
-    return bool((info.context or {}).get("stored"))
-
-
 @dataclass(frozen=True, slots=True)
 class Applicability:
     """The models that an option is for; `idle` are values with which it does nothing, `own` excludes the sentencepiece library."""
@@ -629,14 +608,12 @@ class Applicability:
     models: Collection[str]
     own: bool
     hint: str
-    stored: bool = False
-    """Whether folders of an older koktok may hold the option with another model."""
 
-    def check(self, recipe: Recipe, *, stored: bool) -> None:
+    def check(self, recipe: Recipe) -> None:
         """Raise RecipeError if the recipe sets the option for another model or trainer."""
         section, _, name = self.key.rpartition(".")
         value, train = getattr(getattr(recipe, section) if section else recipe, name), recipe.train
-        if value in self.idle or (stored and self.stored):
+        if value in self.idle:
             return
         if train.model not in self.models or (self.own and train.backend != "koktok"):
             shown = f"`{name} = {value}`" if isinstance(value, str) else f"`{name}`"
@@ -652,7 +629,7 @@ SPACED_MODELS = (*(model for model in get_args(VocabKind) if model not in WITH_U
 
 APPLICABILITY = (
     Applicability("train.backend", ("koktok",), SPM_MODELS, own=False, hint="--backend koktok"),
-    Applicability("train.preset", ("lm",), SELECTED_MODELS, own=True, hint=OWN_TRAINERS, stored=True),
+    Applicability("train.preset", ("lm",), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
     Applicability("train.keep", (None,), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
     Applicability("train.tokens_per_eojeol", (None,), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
     Applicability(
@@ -701,7 +678,7 @@ CUTTING = {("pretokenize", "split"), ("pretokenize", "digits")}
 """Options that a published pattern replaces; with one of them the pattern is koktok's own."""
 
 TRIM_OFFSETS = ("special", "trim_offsets")
-"""A default of `Recipe.changed` alone: stored recipes of a style without the option do not trim."""
+"""A default of `Recipe.changed` alone: a recipe of a style without the option does not trim."""
 
 DEPENDENT: dict[tuple[str, str], Callable[[Values], Any]] = {
     ("pretokenize", "prefix_space"): _prefix_space,
@@ -724,15 +701,10 @@ def _are_names(values: Values) -> bool:
 
 
 def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Values of a recipe with all defaults and with older names replaced; unchanged where a field or table refuses them."""
+    """Values of a recipe with all defaults; unchanged where a field or table refuses them."""
     given = {name: table for name in SECTIONS if (table := _plain(values.get(name, {}))) is not None}
     if given.keys() != SECTIONS.keys():
         return values
-    train = {("price" if name == "superword_price" else name): v for name, v in given["train"].items()}
-    train.pop("share", None)
-    if train.get("preset") == "balanced":
-        train = {"superwords": 0.0, **train, "preset": "lm"}
-    given["train"] = train
     whole: Values = {"jamo": False, **values, **{name: DEFAULTS[name] | table for name, table in given.items()}}
     if not _are_names(whole):
         return values
@@ -742,8 +714,6 @@ def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
         whole["train"]["specials"] = styles.joined(specials, style, model, chat)
     if model == "jamo":
         whole["jamo"] = True
-    if values.get("format") == 1:  # which had no defaults that depend on other values
-        return whole
     named = {(section, name) for section, table in given.items() for name in table} | {TRIM_OFFSETS}
     if named & CUTTING:
         named.add(PATTERN)
@@ -805,8 +775,8 @@ def _explained(error: ValidationError) -> RecipeError:
         first = others[0]  # of a number or a mapping, the mapping was meant
     key = ".".join(str(part) for part in first["loc"] if not re.match(r"constrained-|literal\[|dict\[", str(part)))
     if key == "format":
-        message = f"the recipe's `format` is {first['input']!r}, and this koktok reads formats 1 and {FORMAT}"
-        return RecipeError(message, hint="pip install --upgrade koktok")
+        message = f"the recipe's `format` is {first['input']!r}, and this koktok reads format {FORMAT}"
+        return RecipeError(message, hint=f"format = {FORMAT}, and the options of `koktok train --help`")
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         keys = sorted(_keys())
         hint = did_you_mean(str(first["loc"][-1]), keys) or f"the keys are {', '.join(keys)}"

@@ -3,7 +3,7 @@
     python tests/fuzz.py 100000 [--seed 0] [--models unigram,bpe] [--javascript]
 
 Each model is trained on corpora/mini, and gets its share of the strings: words of it, random syllables, and what has broken
-tokenizers (tests/strategies.py). `verify` compares ids, texts, offsets, batches and streams with tokenizers, transformers,
+tokenizers (tests/strategies.py). `verify` compares ids, texts and offsets with tokenizers, transformers,
 sentencepiece and tiktoken; llama.cpp (`pip install cyllama`) and JavaScript (`--javascript`, which asks npm) get the first
 strings of each. The end is 1 where anything differed.
 """

@@ -23,12 +23,13 @@ from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
 from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, Vocab, VocabKind, spell
 from koktok.recipe import FALLBACK_MODELS, WIDE_MODELS
+from koktok.text.patterns import Published
 from koktok.tokenizer import TrainedTokenizer
 
 TEXTS = 40
 """Texts a vocabulary."""
 
-PATTERNS = ("gpt2", "llama3", "qwen2", "o200k", "cl100k")
+PATTERNS = get_args(Published)
 SPACED = ("", " ", "  ", "   ", "    ")
 PLANE = [chr(code) for code in range(1 << 16) if not 0xD800 <= code < 0xE000]
 """The characters of the first plane."""
@@ -52,7 +53,7 @@ def random_recipe(rng: random.Random, kind: VocabKind) -> Recipe:
         model["superwords"] = 0.5
     elif rng.random() < 0.2:
         changes["jamo"] = rng.choice((True, "fallback")) if kind in FALLBACK_MODELS else True
-    words |= {"digits": rng.choice(("free", "single")), "split": rng.choice(("eojeol", "scripts"))}
+    words |= {"digits": rng.choice(("free", "single", "three")), "split": rng.choice(("eojeol", "scripts"))}
     if rng.random() < 0.3:
         changes["normalize"] = {"repeats": rng.randrange(4), "spaces": rng.random() < 0.5, "compatibility": True}
     return Recipe().changed(**changes)

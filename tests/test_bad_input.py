@@ -244,7 +244,8 @@ def test_a_folder_of_a_newer_version_says_so(folder: Callable[..., Path]) -> Non
     toml = re.sub("^format = 2$", 'format = 3\nlater = "key"', toml, flags=re.M)
     (place / "koktok.toml").write_text(toml, encoding="utf-8")
     with pytest.raises(
-        ArtifactError, match=r"has format 3, and this koktok reads formats 1 and 2\nhint: pip install -U koktok"
+        ArtifactError,
+        match=r"has format 3, and this koktok reads format 2\nhint: pip install -U koktok, or train again",
     ):
         load(place)
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+import koktok
+
 
 def test_the_conda_recipe_has_the_version_and_the_dependencies_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -33,3 +35,10 @@ def test_the_space_of_the_guide_is_a_page_with_a_card(trained: Callable[..., Pat
     subprocess.run(commands[0], shell=True, check=True, cwd=tmp_path, env={**os.environ, "PATH": path})
     assert {file.name for file in (tmp_path / "space").iterdir()} == {"index.html", "README.md"}
     assert hub.SpaceCard.load(tmp_path / "space" / "README.md").data.sdk == "static"
+
+
+def test_the_card_is_read_by_the_hub(mini: list[str], tmp_path: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    card = hub.ModelCard.load(koktok.train(mini, vocab_size=2300).save(tmp_path / "made") / "README.md")
+    assert (card.data.library_name, card.data.language) == ("koktok", ["ko"])
+    assert {"transformers", "tokenizer"} <= {*card.data.tags}

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from eval.kneser_ney import unknown_bits
 from eval.peers import PEERS, Peer, digest_of, koktok_peer, train_peer
 from eval.placebo import PLACEBOS
 from eval.study.data import Lists, write_arrays
@@ -23,7 +24,6 @@ from koktok.adapters import load
 from koktok.files import write_file
 from koktok.metrics import Text
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
-from koktok.metrics.language_model import unknown_bits
 from koktok.recipe import TrainRecipe
 from koktok.tokenizer.protocol import Tokenizer
 

@@ -21,7 +21,7 @@ from koktok.files.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.formats import gguf
 from koktok.model.special import NO_LIMIT
 from koktok.model.vocab import splits
-from koktok.text.patterns import LLAMA_CPP
+from koktok.text.patterns import LLAMA_CPP, PUBLISHED, STEPS
 from koktok.tokenizer.agree import Ids, agree
 
 
@@ -215,11 +215,16 @@ def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.GgufVocab:
     )
 
 
+_IN_STEPS = {steps: PUBLISHED[name] for name, steps in STEPS.items()}
+
+
 def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
     model, node = adapter.content["model"], adapter.content.get("pre_tokenizer") or {}
     parts = node.get("pretokenizers", [node])
     kinds = [part.get("type") for part in parts]
-    if model.get("type") != "BPE" or kinds not in (["ByteLevel"], ["Split", "ByteLevel"]):
+    steps = tuple(part.get("pattern", {}).get("Regex", "") for part in parts[:-1] if part.get("type") == "Split")
+    regex = {steps[:1]: "".join(steps), (): gguf.PATTERNS_OF_BYTE_LEVEL, **_IN_STEPS}.get(steps)
+    if model.get("type") != "BPE" or kinds != [*["Split"] * len(steps), "ByteLevel"] or regex is None:
         raise ArtifactError(
             "no GGUF: expected a tokenizer.json of byte-level BPE with one pattern, got "
             f"{model.get('type')} with {', '.join(map(str, kinds))}",
@@ -227,7 +232,6 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
         )
     if parts[-1].get("add_prefix_space", True):
         raise ArtifactError("no GGUF: llama.cpp adds no space before a text, and this tokenizer does")
-    regex = parts[0].get("pattern", {}).get("Regex", "") if len(parts) > 1 else gguf.PATTERNS_OF_BYTE_LEVEL
     pre = LLAMA_CPP.get((regex, bool(model.get("ignore_merges"))))
     if pre is None:
         raise ArtifactError(

@@ -25,7 +25,7 @@ from koktok.bulk.known_patterns import classes_of, cut_published
 from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
 from koktok.bulk.texts import CODEC, MARK_UNIT, Texts
-from koktok.bulk.units import NOT_PLAIN, cut_units, cuts_of, marks_of
+from koktok.bulk.units import NOT_PLAIN, cut_threes, cut_units, cuts_of, joints_of, marks_of
 from koktok.errors import UsageError
 from koktok.model.special import cut_at
 from koktok.model.tokens import Tokens
@@ -88,6 +88,8 @@ class Encoder:
             self._marks = self._marks.copy()
             self._marks[[ord(token[0]) for token in vocab.specials]] = NOT_PLAIN
         self._cuts = cuts_of(pattern)
+        if isinstance(pattern, PublishedPattern) and pattern.across_spaces:  # spaces that no piece crosses
+            self._cuts = self._cuts & ~joints_of(vocab)
         self.marking = marking
         solver = Solver.of(vocab, letters=letters)
         self._solver = marking(solver) if marking else solver
@@ -222,10 +224,13 @@ class Encoder:
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids of units that are normal, and where those of each begin and end."""
-        if self._classes is None:
+        if self._classes is None and self.pattern.bigram:
             solved: tuple[NDArray[np.int32], NDArray[np.int64]] = self._solver(data, begins, ends)
             return solved
-        begins, ends, upto = cut_published(data, begins, ends, self._classes, self._published)
+        if self._classes is None:
+            begins, ends, upto = cut_threes(data, begins, ends, self._marks)
+        else:
+            begins, ends, upto = cut_published(data, begins, ends, self._classes, self._published)
         ids, offsets = self._solver(data, begins, ends)
         return ids, offsets[upto]
 

@@ -1,6 +1,7 @@
 r"""Units cut as a published pattern cuts them (see `koktok.text.patterns`), in compiled code.
 
-One scanner for the whole family of patterns, which differ in six ways (`RULES`). The engine of regular expressions classifies
+One scanner for the family of GPT-2's pattern, whose members differ in seven ways (`RULES`), and one for SuperBPE's, which cuts numbers
+alone. The engine of regular expressions classifies
 letters, numbers and white space. A unit with an unusual character is left to the engine (`NOT_PLAIN`): marks are letters in
 some of the patterns.
 """
@@ -21,24 +22,29 @@ if TYPE_CHECKING:
 
 _AS_TYPED, _FIRST, _BEHIND = range(3)
 
-RULES: Final[dict[str, tuple[bool, int, bool, bool, bool, int]]] = {
-    "gpt2": (False, 0, False, False, False, _AS_TYPED),
-    "llama3": (True, 3, True, False, False, _FIRST),
-    "cl100k": (True, 3, True, False, False, _FIRST),
-    "qwen2": (True, 1, True, False, False, _FIRST),
-    "o200k": (True, 3, True, True, True, _BEHIND),
+_NONE, _ONE, _ALL = range(3)
+
+RULES: Final[dict[str, tuple[bool, int, int, bool, bool, int, bool]]] = {
+    "gpt2": (False, 0, _NONE, False, False, _AS_TYPED, False),
+    "llama3": (True, 3, _ALL, False, False, _FIRST, False),
+    "cl100k": (True, 3, _ALL, False, False, _FIRST, False),
+    "qwen2": (True, 1, _ALL, False, False, _FIRST, False),
+    "o200k": (True, 3, _ALL, True, True, _BEHIND, False),
+    "exaone-moe": (True, 1, _ONE, False, False, _FIRST, True),
 }
 """By name: whether letters take any character before them, and not only a space; digits a pretoken has (0: all, and a space
-before them); whether line ends close white space and follow punctuation; whether slashes follow them; whether a capital
-behind small letters begins anew; whether contractions ('s, 'll) are pretokens in small letters alone, or in capitals too, or
-go with the letters before them."""
+before them); how many line ends follow punctuation, and if any, whether they close white space; whether slashes follow them; whether a
+capital behind small letters begins anew; whether contractions ('s, 'll) are pretokens in small letters alone, or in capitals too, or
+go with the letters before them; whether letters go on behind a single space."""
 
-_REST, _LETTER, _UPPER, _LOWER, _NUMBER, _SPACE, _NEWLINE, _BLANK, _SLASH, _APOSTROPHE = range(10)
+_REST, _LETTER, _UPPER, _LOWER, _NUMBER, _SPACE, _NEWLINE, _BLANK, _SLASH, _APOSTROPHE, _DIGIT = range(11)
+_NUMBERS = (1 << _NUMBER) | (1 << _DIGIT)
 _ASKED = {
     _LETTER: r"[\p{Lm}\p{Lo}]",
     _UPPER: r"[\p{Lu}\p{Lt}]",
     _LOWER: r"\p{Ll}",
-    _NUMBER: r"\p{N}",
+    _NUMBER: r"[\p{Nl}\p{No}]",
+    _DIGIT: r"\p{Nd}",
     _BLANK: r"\s",
     NOT_PLAIN: r"\p{M}",
 }
@@ -81,7 +87,10 @@ def cut_published(
     room = int((ends - begins).sum())
     out = np.empty((2, room), np.int64)
     upto = np.zeros(len(begins) + 1, np.int64)
-    n = _cut(data, begins, ends, classes, *RULES[name], out[0], out[1], upto)
+    if name == "superbpe":
+        n = _cut_numbers(data, begins, ends, classes, out[0], out[1], upto)
+    else:
+        n = _cut(data, begins, ends, classes, *RULES[name], out[0], out[1], upto)
     return out[0, :n], out[1, :n], upto
 
 
@@ -142,7 +151,7 @@ def _contracted(data, at, end, folded):  # type: ignore[no-untyped-def]  # pragm
 
 @njit(nogil=True, cache=True)
 def _next(  # type: ignore[no-untyped-def]
-    data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions
+    data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions, across
 ):  # pragma: no cover - compiled
     """Where the pretoken ends that begins at a place."""
     letters = (1 << _LETTER) | (1 << _UPPER) | (1 << _LOWER)
@@ -157,22 +166,31 @@ def _next(  # type: ignore[no-untyped-def]
     begin = np.int64(-1)
     if (letters >> kind) & 1:
         begin = at
-    elif (letters >> follower) & 1 and (kind == _SPACE or (any_before and kind != _NEWLINE and kind != _NUMBER)):
+    elif (letters >> follower) & 1 and (
+        kind == _SPACE or (any_before and kind != _NEWLINE and not (_NUMBERS >> kind) & 1)
+    ):
         begin = after
     if begin >= 0:
         stop = _letters(data, begin, end, classes, cased)
+        while across and stop < end and data[stop] == 0x20:
+            further = _letters(data, stop + 1, end, classes, cased)
+            if further == stop + 1:
+                break
+            stop = further
         return _contracted(data, stop, end, True) if contractions == _BEHIND else stop
-    if kind == _NUMBER or (kind == _SPACE and follower == _NUMBER and digits == 0):
+    if (_NUMBERS >> kind) & 1 or (kind == _SPACE and (_NUMBERS >> follower) & 1 and digits == 0):
         if digits == 0:
-            return _run(data, after, end, classes, 1 << _NUMBER)
+            return _run(data, after, end, classes, _NUMBERS)
         for _ in range(digits):
             kind, after = _class_at(data, at, end, classes)
-            if kind != _NUMBER:
+            if not (_NUMBERS >> kind) & 1:
                 break
             at = after
         return at
     if (rest >> kind) & 1 or (kind == _SPACE and (rest >> follower) & 1):
         at = _run(data, after, end, classes, rest)
+        if line_ends == _ONE:
+            return at + 1 if at < end and (data[at] == 0x0A or data[at] == 0x0D) else at
         if line_ends:
             at = _run(data, at, end, classes, (1 << _NEWLINE) | (slashes << _SLASH))
         return at
@@ -191,15 +209,71 @@ def _next(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _cut(  # type: ignore[no-untyped-def]
-    data, begins, ends, classes, any_before, digits, line_ends, slashes, cased, contractions, out_begins, out_ends, upto
+    data,
+    begins,
+    ends,
+    classes,
+    any_before,
+    digits,
+    line_ends,
+    slashes,
+    cased,
+    contractions,
+    across,
+    out_begins,
+    out_ends,
+    upto,
 ):  # pragma: no cover - compiled
     n = 0
     for unit in range(len(begins)):
         at, end = begins[unit], ends[unit]
         while at < end:
             out_begins[n] = at
-            at = _next(data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions)
+            at = _next(data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions, across)
             out_ends[n] = at
             n += 1
         upto[unit + 1] = n
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _cut_numbers(data, begins, ends, classes, out_begins, out_ends, upto):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """SuperBPE's: runs of numbers by themselves, whose digits are cut where a multiple of three of them is left."""
+    n = 0
+    for unit in range(len(begins)):
+        at, end = begins[unit], ends[unit]
+        while at < end:
+            out_begins[n] = at
+            kind, after = _class_at(data, at, end, classes)
+            if (_NUMBERS >> kind) & 1:
+                left = np.int64(0)  # digits from this place on
+                first = True
+                while (_NUMBERS >> kind) & 1:
+                    if kind != _DIGIT:
+                        left = np.int64(0)
+                    elif left > 0:
+                        left -= 1
+                    if kind == _DIGIT and left == 0:
+                        left = _digits(data, at, end, classes)
+                    if not first and kind == _DIGIT and left % 3 == 0:
+                        break
+                    first = False
+                    at = after
+                    kind, after = _class_at(data, at, end, classes)
+            else:
+                at = _run(data, at, end, classes, ((1 << NOT_PLAIN) - 1) & ~_NUMBERS)
+            out_ends[n] = at
+            n += 1
+        upto[unit + 1] = n
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _digits(data, at, end, classes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """How many digits follow one another from a place on."""
+    n = 0
+    kind, at = _class_at(data, at, end, classes)
+    while kind == _DIGIT:
+        n += 1
+        kind, at = _class_at(data, at, end, classes)
     return n

@@ -14,17 +14,20 @@ becomes such an array by a copy, and a syllable is read by one load.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from koktok.text.patterns import PublishedPattern
 from koktok.text.pretokenize import CLASSES, REST, Pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from koktok.model.vocab import Vocab
     from koktok.text.normalize import Normalizer
 
 
@@ -35,6 +38,7 @@ REPEATED = 16
 """A bit: a run of this character may be shortened, so that two in a row are not plain."""
 
 _NAMES = (*CLASSES, REST)
+_DIGIT = _NAMES.index("digit")
 
 # Inert under NFC of every Unicode version (no mark, nothing that a mark composes with backwards), or unassigned in blocks
 # of symbols. A test holds every one of them against the normalizer. What is missing here is only slower.
@@ -100,7 +104,7 @@ def cuts_of(pattern: Pattern) -> NDArray[np.bool_]:
     }
     one_of[REST] = "("
     cuts = np.zeros(256, np.bool_)
-    if not pattern.bigram:
+    if isinstance(pattern, PublishedPattern):
         space = _NAMES.index("space")
         cuts[[16 * i + space for i, name in enumerate(_NAMES) if name not in ("newline", "space", "blank")]] = True
         return cuts
@@ -109,6 +113,26 @@ def cuts_of(pattern: Pattern) -> NDArray[np.bool_]:
             cuts[16 * i + j] = bool(pattern.cuts(one_of[before] + one_of[after]))
     cuts.flags.writeable = False
     return cuts
+
+
+def joints_of(vocab: Vocab) -> NDArray[np.bool_]:
+    """Whether some piece holds two neighbours with these marks, as `cuts_of`: where none does, text may be cut between them.
+
+    That is what the pieces say; the pattern must cut the parts as it cuts the whole, but for the cut itself.
+    """
+    joints = np.zeros((16, 16), np.bool_)
+    classes = [re.compile(f"[{ranges}]") for ranges in CLASSES.values()]
+
+    @cache
+    def of(char: str) -> int | slice:
+        if char == "\ufffd":  # perhaps a part of a character, which may be of any class
+            return slice(None)
+        return next((i for i, ranges in enumerate(classes) if ranges.match(char)), _NAMES.index(REST))
+
+    for raw in vocab.token_bytes[: vocab.first_special]:
+        for before, after in pairwise(raw.decode("utf-8", "replace")):
+            joints[of(before), of(after)] = True
+    return joints.ravel()
 
 
 @njit(nogil=True, cache=True)
@@ -120,6 +144,41 @@ def code_point(data, at):  # type: ignore[no-untyped-def]  # pragma: no cover - 
     if first & 0xFC00 != 0xD800:
         return first, 1
     return 0x10000 + ((first & 0x3FF) << 10) + (np.int64(data[place + np.uint64(1)]) & 0x3FF), 2
+
+
+def cut_threes(
+    data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64], marks: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Units with their digits in groups of three: as `cut_published`."""
+    room = int((ends - begins).sum())
+    out = np.empty((2, room), np.int64)
+    upto = np.zeros(len(begins) + 1, np.int64)
+    n = _cut_threes(data, begins, ends, marks, out[0], out[1], upto)
+    return out[0, :n], out[1, :n], upto
+
+
+@njit(nogil=True, cache=True)
+def _cut_threes(data, begins, ends, marks, out_begins, out_ends, upto):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    n = 0
+    for unit in range(len(begins)):
+        at, end, digits = begins[unit], ends[unit], 0
+        out_begins[n] = at
+        while at < end:
+            char, size = code_point(data, at)
+            if (marks[np.uint64(char)] & 15) == _DIGIT:
+                if digits == 3:
+                    out_ends[n] = at
+                    n += 1
+                    out_begins[n] = at
+                    digits = 0
+                digits += 1
+            else:
+                digits = 0
+            at += size
+        out_ends[n] = end
+        n += 1
+        upto[unit + 1] = n
+    return n
 
 
 @njit(nogil=True, cache=True)

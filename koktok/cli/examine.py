@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -199,27 +199,6 @@ def _interval(difference: Difference, units: str) -> str:
     return f"{difference.value:+.4f}, 95 % [{difference.low:+.4f}, {difference.high:+.4f}]{p} ({units})"
 
 
-def _engine(specs: list[str], report: Report, lines: Sequence[str], *, quiet: bool) -> str:
-    """The page of `koktok playground` with the rows that koktok trained; '' where none is."""
-    from koktok.adapters import load
-    from koktok.cli.playground import page_of
-    from koktok.report.measure import entries_of
-    from koktok.tokenizer import TrainedTokenizer
-
-    rows = zip(report.rows, entries_of(specs), strict=True)
-    opened = {row.name: load(entry.spec) for row, entry in rows if row.ran}
-    own = {name: tokenizer for name, tokenizer in opened.items() if isinstance(tokenizer, TrainedTokenizer)}
-    if not own:
-        print("--playground: koktok trained none of these tokenizers, and the page runs no others", file=sys.stderr)
-        return ""
-    page = page_of(own, lines, title="koktok playground", quiet=quiet)
-    if not quiet:
-        print(
-            f"--playground adds {len(page.encode()) / 1000:,.0f} kB to report.html: {', '.join(own)}", file=sys.stderr
-        )
-    return page
-
-
 SUMMARY = {
     "fertility": "tokens/eojeol",
     "boundary_f1_macro": "mean F1 of golds",
@@ -325,11 +304,6 @@ def report(
     sentences: Annotated[int, typer.Option(min=0, help="Sentences shown on the page.")] = 6,
     resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0 for no intervals.")] = 1000,
     seed: Annotated[int, typer.Option(help="Random seed of the bootstrap and of the sentences shown.")] = 0,
-    speed: Annotated[bool, typer.Option("--speed", help="Also write speed.json, which differs in every run.")] = False,
-    playground: Annotated[
-        bool,
-        typer.Option("--playground", help="Run koktok's tokenizers in report.html, on sentences that readers type."),
-    ] = False,
     title: Annotated[str, typer.Option(help="Heading of the report.")] = "Korean tokenizers",
     submit: Annotated[
         Path | None,
@@ -351,7 +325,7 @@ def report(
     from koktok.metrics.gold.silver import silver_gold
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
-    from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
+    from koktok.report.measure import Material, entries_of, measure, showcase
     from koktok.report.schema import FOLDER
 
     specs = [*(specs or ()), *(_cuts_entry(word) for word in cuts or ())]
@@ -365,7 +339,7 @@ def report(
         return
     if out is None:
         raise UsageError("expected a folder to write, got none", hint="koktok report TOKENIZER --text FILE -o FOLDER")
-    check_folder(out, FOLDER, ("report.json", "report.md", "report.html", *(["speed.json"] if speed else [])))
+    check_folder(out, FOLDER, ("report.json", "report.md", "report.html"))
     korean = Text.of(_domains(text, field)) if text else None
     corpora = _golds(gold, human_gold)
     if korean and not corpora:
@@ -394,14 +368,12 @@ def report(
             seed=seed,
             on_progress=progress,
         )
-    rendered = {"report.json": measured.to_json(), "report.md": to_markdown(measured)}
-    engine = _engine(specs, measured, korean.lines if korean else [], quiet=quiet) if playground else ""
-    rendered["report.html"] = to_html(measured, engine)
+    rendered = {
+        "report.json": measured.to_json(),
+        "report.md": to_markdown(measured),
+        "report.html": to_html(measured),
+    }
     write_folder(out, rendered, FOLDER, force=force)
-    if speed:
-        with ConsoleProgress(quiet=quiet) as progress:
-            timed = measure_speed(entries_of(specs), korean.lines if korean else [], on_progress=progress)
-        write_folder(out, {"speed.json": timed.to_json()}, FOLDER, force=force)
     _tell_report(measured, out / [*rendered][-1])
 
 

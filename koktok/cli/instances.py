@@ -23,18 +23,10 @@ class Output(StrEnum):
 
     mlm = "mlm"
     bert = "bert"
-    lm = "lm"
-    t5 = "t5"
     packed = "packed"
 
 
-class ExportTo(StrEnum):
-    """What `--to` takes."""
-
-    megatron = "megatron"
-
-
-PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short_seq_prob Plan.pack"
+PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short_seq_prob"
 MASKING = "Masking.unit Masking.rate Masking.mask_prob Masking.random_prob Masking.max_predictions_per_seq"
 OPTIONS = {
     "Instances": PLAN,
@@ -68,12 +60,6 @@ def instances(
     packed: Annotated[Path | None, typer.Option(help="Folder for ids and boundaries. [OUT-packed]")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Workers. [one for each core]")] = None,
     field: Field = None,
-    to: Annotated[
-        ExportTo | None,
-        typer.Option(
-            help="Write files of another trainer: sentences, or with --kind lm documents.", show_default=False
-        ),
-    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     **settings: Any,
@@ -93,7 +79,6 @@ def instances(
     if out is None:
         raise UsageError("`--out` is missing", hint="--out FOLDER")
     from koktok.instances import Masking, Packed, Plan, write_instances
-    from koktok.instances.exporting import to_megatron
     from koktok.progress import ConsoleProgress, counted
 
     def taken(names: str) -> dict[str, Any]:
@@ -107,17 +92,14 @@ def instances(
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             tokens = Packed.open(text[0])
         else:
-            analysed = to is None and (plan is None or plan.needs_morphemes)
+            analysed = plan is None or plan.needs_morphemes
             without = {} if analysed else {"segmenter": "whitespace"}
-            place = out if plan is None and to is None else packed or out.with_name(f"{out.name}-packed")
+            place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             tokens = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, progress,
                 **without | taken(f"{OPTIONS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
-        if to is not None:
-            manifest = to_megatron(tokens, out, documents=kind == Output.lm, force=force)
-            done = counted(manifest["n_sequences"], "sequence")
-        elif plan is None:
+        if plan is None:
             done = f"{counted(tokens.manifest['n_tokens'], 'token')}, {counted(tokens.manifest['n_documents'], 'document')}"
         else:
             manifest = write_instances(

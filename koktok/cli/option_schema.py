@@ -39,7 +39,6 @@ HOMES = {
 
 OPTIONS = {
     "character_coverage": "coverage",
-    "mass": "segment-mass",
     "required": "require",
     "ExtendOptions.pad_to": "pad-to-multiple",
     "ExtendOptions.sizes": "frontier",

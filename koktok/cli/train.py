@@ -32,7 +32,7 @@ OPTIONS = {
         "vocab_size model preset keep tokens_per_eojeol lam mu nu price superwords inner_superwords blocklist personal_data junk "
         "character_coverage required reserve_script backend"
     ),
-    "Korean": "segmenter policy mass user_dictionary split digits pattern prefix_space jamo",
+    "Korean": "segmenter policy user_dictionary split digits pattern prefix_space jamo",
     "Data": "min_count holdout",
     "Special tokens": (
         "specials reserved style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"

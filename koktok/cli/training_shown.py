@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def print_training(
     for row in rows:
         figures = row.figures
         recalls = [figures.recalls.get(kind) for kind in ("josa", "eomi")]
-        scores = (figures.f1 if silver.borders else None, figures.f1_all if silver.borders else None, *recalls)
+        scores = (figures.f1 if silver.boundaries else None, figures.f1_all if silver.boundaries else None, *recalls)
         shares = [
             f"{share:.2%}"
             for share in ([figures.byte_fallback, figures.unknown] if unknown else [figures.byte_fallback])
@@ -100,7 +101,7 @@ def print_training(
     table(f"{training.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
     console.print()
     beside = "" if plain is None else f" {plain.name}: trained on the same words with its default settings."
-    print_text((MEANING if silver.borders else NO_BORDERS) + beside)
+    print_text((MEANING if silver.boundaries else NO_BORDERS) + beside)
     if compared.refused:
         print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
     if training.reading.samples:
@@ -114,6 +115,7 @@ def print_training(
     console.print()
     for line in (
         f"{out}: {training.tokenizer.vocab.kind}, {training.tokenizer.vocab.size:,} ids",
+        *_borders(rows[0].figures.borders),
         *_next(training, out),
     ):
         print_text(line)
@@ -132,6 +134,18 @@ def print_training(
         f"{stages}; analysed {training.asked:,} words, {training.known:,} from the cache; peak memory {_peak(training.analyser_peak)}"
     )
     console.print(f"signature: {training.tokenizer.vocab.digest()}", markup=False)
+
+
+def _borders(share: float) -> Iterator[str]:
+    """A line on the spaces at which a continuation changes the tokens of a prompt.
+
+    Examples
+    --------
+    >>> list(_borders(0.0)), list(_borders(float("nan")))
+    (['borders 0.0%: the share of spaces at which the tokens before the space depend on what follows it'], [])
+    """
+    if not isnan(share):
+        yield f"borders {share:.1%}: the share of spaces at which the tokens before the space depend on what follows it"
 
 
 def _missed(outcome: Mapping[str, Any]) -> str:

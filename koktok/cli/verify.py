@@ -38,7 +38,7 @@ def verify(
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
-    """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens.
+    """Verify a tokenizer on your text: losslessness, equal ids and text in every format, offsets, special tokens.
 
     Of a folder that koktok did not train, ids and special tokens are compared with those of transformers' AutoTokenizer.
 
@@ -90,9 +90,6 @@ def _show(report: Verification) -> None:
     if report.tokenizer:
         title += f": {report.tokenizer}, {counted(report.lines, 'line')}, {counted(report.characters, 'character')}"
     table(title, ("check", "outcome", "checked", "wrong"), rows)
-    if report.losses:
-        losses = [(loss.rule, loss.characters, f"{loss.times:,}", loss.example) for loss in report.losses]
-        table("\nwhat decode(encode(x)) changes", ("rule", "characters", "times", "most often"), losses)
     console = stderr()
     for finding in report.findings:
         if finding.outcome != "pass":

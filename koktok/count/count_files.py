@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = 2
-"""Version of the file; a newer one is refused, an older one is read for ever. Files of words of format 1 had `documents`."""
+"""Version of the file; another one is refused."""
 
 _KEY = "koktok.counts"
 _AGAIN = "koktok count TEXT ... -o counts.parquet"
@@ -155,10 +155,8 @@ class CountFile:
             return None
         what = f"the count file `{path}`"
         written = checked(_Written, metadata, what, hint=_AGAIN).format
-        if written > FORMAT:
-            raise InputError(
-                f"{what} has format {written}; this koktok reads up to {FORMAT}", hint="pip install -U koktok"
-            )
+        if written != FORMAT:
+            raise InputError(f"{what} has format {written}; this koktok reads {FORMAT}", hint="koktok count TEXT again")
         return cls(path, checked(About, metadata, what, hint=_AGAIN))
 
     @classmethod

@@ -19,6 +19,7 @@ from koktok.count.counts import WORD, Counts, summed
 from koktok.hangul import SYLLABLE, SYLLABLES
 from koktok.text.blocklist import ADDRESS
 from koktok.text.normalize import Normalizer
+from koktok.text.patterns import PublishedPattern
 from koktok.text.pretokenize import Pattern
 
 if TYPE_CHECKING:
@@ -136,9 +137,9 @@ def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
     """The ASCII characters that, in any company of each other and of Hangul syllables, are neither changed nor cut.
 
     There are none where syllables themselves are not safe. Pairs are enough, because a cut depends only on the two
-    characters beside it; rules that look further (repeated signs) show in a run of forty.
+    characters beside it; rules that look further (repeated signs, digits by threes) show in a run of forty.
     """
-    if not pattern.bigram:
+    if isinstance(pattern, PublishedPattern):
         return ""
     every = "".join(chr(code) * 10 for code in SYLLABLES)
     if normalizer(every) != every or pattern.pretokenize(every) != [every]:

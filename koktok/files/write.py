@@ -57,7 +57,6 @@ class Product:
     what: str
     names: frozenset[str] = frozenset()
     guest: bool = False
-    earlier: Callable[[Path], Collection[str]] = lambda _: ()
 
 
 def refuse_another(target: Path, what: str) -> UsageError:
@@ -252,8 +251,7 @@ def _own(folder: Path, product: Product) -> dict[str, str] | None:
     """Return the files that are as koktok wrote them, by SHA-256; None if it has written none."""
     listed = _listed(folder, product)
     if listed is None:
-        names = product.earlier(folder) if folder.is_dir() else ()
-        return {name: sha for name in names if is_plain(name) and (sha := sha256_of(folder / name))} or None
+        return None
     return {name: sha for name, sha in listed.items() if sha256_of(folder / name) == sha}
 
 

@@ -28,25 +28,7 @@ _READ = ("special_tokens_map.json", "tokenizer.json", "tokenizer.model", "tokeni
 FOREIGN = ("tokenizer.json", "*.model", "*.tiktoken", "vocab.txt", "vocab.json")
 """Definition files of other tokenizers."""
 
-_FORMAT_1 = (MARK, CARD, *_READ, "koktok_kiwi.py", "kiwi_dictionary.tsv")
-_FRONTIER_1 = (MARK, "frontier.md", "frontier.json", "frontier.png")
-
-
-def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """Files of a folder that a version of koktok without manifests wrote."""
-    try:
-        tables = tomllib.loads(read_utf8(folder / MARK))
-    except (OSError, ValueError):
-        return ()
-    imported, signature = tables.get("imported"), tables.get("signature")
-    if isinstance(imported, dict) and isinstance(imported.get("files"), list):
-        return (MARK, CARD, *imported["files"])
-    if isinstance(signature, dict) and "vocab" in signature:
-        return _FORMAT_1
-    return _FRONTIER_1 if "recipe" in tables and (folder / "frontier.json").is_file() else ()
-
-
-TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}), earlier=_without_manifest)
+TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}))
 """The folder of a tokenizer, trained or imported, or of a frontier of some."""
 
 
@@ -127,18 +109,18 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         text = data.decode("utf-8")
         tables = tomllib.loads(toml)
         signature, written = tables.get("signature", {}), tables.get("recipe", {})
-        newer = isinstance(written, dict) and written.get("format", FORMAT) not in range(1, FORMAT + 1)
-        recipe = Recipe() if newer else Recipe.from_toml(toml, stored=True)
+        other = isinstance(written, dict) and written.get("format", FORMAT) != FORMAT
+        recipe = Recipe() if other else Recipe.from_toml(toml)
     except ArtifactError:
         raise
     except (ValueError, RecursionError) as error:  # RecipeError and decoding errors are ValueErrors
         raise ArtifactError(
             f"`{folder}` is no readable koktok tokenizer: {error}", hint="koktok train TEXT --out FOLDER"
         ) from error
-    if newer:
+    if other:
         raise ArtifactError(
-            f"`{folder}` has format {written['format']!r}, and this koktok reads formats 1 and {FORMAT}",
-            hint="pip install -U koktok",
+            f"`{folder}` has format {written['format']!r}, and this koktok reads format {FORMAT}",
+            hint="pip install -U koktok, or train again",
         )
     if not isinstance(signature, dict):
         raise ArtifactError(f"expected a table as signature in `{folder / MARK}`, got {type(signature).__name__}")

@@ -142,6 +142,8 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
         ("user-defined", USER_DEFINED in table.types),
         ("mark", table.model != "gpt2"),
         ("classes", table.model == "gpt2"),
+        ("letters", table.pre == "exaone-moe"),
+        ("numbers", table.pre == "superbpe"),
         ("no-frame", not (table.add_bos or table.add_eos)),
         ("begun", table.add_bos),
         ("ended", table.add_eos),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from koktok.model.special import ROLES
 from koktok.model.vocab import KINDS, Vocab
-from koktok.text.patterns import LLAMA_CPP
+from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
 from koktok.text.pretokenize import first_crossing
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
         if what == "sentencepiece":
             yield "spm-kind", not row.sentencepiece
             yield "spm-unknown", no_unknown
+            yield "threes", not pattern.bigram
             yield "crossing", first_crossing(vocab.pieces, pattern)
         else:
             yield "gguf-jamo", jamo
@@ -68,6 +69,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
             if row.gguf == "gpt2":
                 yield "gguf-pattern", (pattern.regex, False) not in LLAMA_CPP
                 return
+            yield "threes", not pattern.bigram
             yield "crossing", first_crossing(vocab.pieces, pattern)
             yield "gguf-unknown", no_unknown
             yield "gguf-end", no_end
@@ -119,7 +121,8 @@ def limitations(
         ("unigram", kind == "unigram"),
         ("separated", separated),
         ("jamo", jamo),
-        ("published", pattern != "koktok"),
+        ("published", pattern not in ("koktok", *ACROSS_SPACES)),
+        ("across-spaces", pattern in ACROSS_SPACES),
         ("own-pattern", pattern == "koktok" and kind == "bpe-bytes"),
     )
     or_syllable = ", or a syllable in jamo," if jamo else ""

@@ -81,7 +81,7 @@ def cutting(
 def _by_regex(vocab: Vocab, node: dict[str, Any]) -> dict[str, Any]:
     if node["type"] == "ByteLevel":  # GPT-2's pattern is a part of it
         return node
-    steps = [node]
+    steps = [*node.get("pretokenizers", [node])]
     if vocab.guard:
         steps.append(_split({"Regex": vocab.guard}))
     if vocab.bytewise:

@@ -36,16 +36,7 @@ SPEC = "tiktoken.json"
 FORMAT = 1
 
 
-def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """Files of an export by a version of koktok without manifests."""
-    try:
-        spec = json.loads(read_utf8(folder / SPEC))
-        return (SPEC, str(spec["ranks"])) if {"format", "name", "sha256", "pat_str"} <= spec.keys() else ()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ()
-
-
-EXPORT = Product("tiktoken.sha256", "tiktoken export", frozenset({SPEC}), earlier=_without_manifest)
+EXPORT = Product("tiktoken.sha256", "tiktoken export", frozenset({SPEC}))
 """The folder of an export."""
 
 

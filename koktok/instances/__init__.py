@@ -1,9 +1,9 @@
-"""Training instances: documents in, the training data of BERT, masked, causal and span-corruption models out.
+"""Training instances: documents in, the training data of BERT and of masked models out.
 
 Reading order: `reading` (lines to documents of sentences), `word_cuts` (the morphemes of words), `token_facts` (one table of
-the ids), `borders` (the tokens that begin eojeols and morphemes), `packing` (ids and borders on a disk), `philox` (random
+the ids), `borders` (the tokens that begin eojeols and morphemes), `packing` (ids and borders on a disk), `draws` (random
 numbers by seed, epoch and document), `masking`, `layout` with `bert` (the places of an instance), `plan` (the
-instances of an epoch), `write`, `collator`, `exporting`, `instance_statistics`.
+instances of an epoch), `write`, `collator`, `instance_statistics`.
 """
 
 from __future__ import annotations

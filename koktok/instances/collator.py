@@ -99,9 +99,8 @@ class KoktokCollator:
                 epoch=self.epoch,
             )
             lists = {"input_ids": read, "labels": labels}
-        for name in ("token_type_ids", "position_ids", "document_ids"):
-            if name in rows[0]:
-                lists[name] = np.concatenate([np.asarray(row[name], np.int64) for row in rows])
+        if "token_type_ids" in rows[0]:
+            lists["token_type_ids"] = np.concatenate([np.asarray(row["token_type_ids"], np.int64) for row in rows])
         lists["attention_mask"] = np.ones(len(flat), np.int64)
         fill = {"input_ids": self.pad_id, "labels": IGNORED}
         there = np.arange(width) < sizes[:, None]

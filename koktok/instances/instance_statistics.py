@@ -61,17 +61,13 @@ def _count(batch: Any, figures: InstanceStatistics) -> dict[str, int]:
     counts = {"instances": len(sizes), "tokens": len(ids)}
     if "next_sentence_label" in columns:
         counts["unlike"] = int(batch.column("next_sentence_label").to_numpy().sum())
-    if "labels" in columns and plan["kind"] != "lm":
+    if "labels" in columns:
         labels = batch.column("labels").values.to_numpy()
-        if plan["kind"] == "t5":
-            counts["targets"] = len(labels)
-            figures.uses += np.bincount(labels[~facts.special[labels]], minlength=len(figures.uses))
-        else:
-            masked = labels != IGNORED
-            as_mask = masked & (ids == facts.roles.get("mask_token", -1))
-            text = np.where(masked, labels, ids)
-            random = masked & ~as_mask & (ids != labels)
-            counts |= {"masked": int(masked.sum()), "as mask": int(as_mask.sum()), "random": int(random.sum())}
+        masked = labels != IGNORED
+        as_mask = masked & (ids == facts.roles.get("mask_token", -1))
+        text = np.where(masked, labels, ids)
+        random = masked & ~as_mask & (ids != labels)
+        counts |= {"masked": int(masked.sum()), "as mask": int(as_mask.sum()), "random": int(random.sum())}
     special = facts.special[text]
     figures.uses += np.bincount(text[~special], minlength=len(figures.uses))
     return counts | {"specials": int(special.sum())}
@@ -118,8 +114,6 @@ def tables_of(figures: InstanceStatistics) -> list[Table]:
             "exchanged" if plan["pairs"] == "order" else "of two documents",
             [_share(e["unlike"], e["instances"]) for e in epochs],
         )
-    if plan["kind"] == "t5":
-        add("tokens of a target, mean", [f"{e['targets'] / max(1, e['instances']):.1f}" for e in epochs])
     step = plan["length"] / BINS
     lengths = [
         [f"{round(i * step) + 1}–{round((i + 1) * step)}", f"{n:,}", _share(n, total)]

@@ -26,7 +26,6 @@ class Layout:
     begins: NDArray[np.int32]
     ends: NDArray[np.int32]
     labels: NDArray[np.int8] | None = None
-    closed: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -67,7 +66,6 @@ class Gathered:
     ids: NDArray[np.int32]
     marks: NDArray[np.uint8]
     kinds: NDArray[np.uint8]
-    segments: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
 
@@ -129,114 +127,24 @@ def _sentences(  # type: ignore[no-untyped-def]
     return n, used
 
 
-def chunks_layout(shard: PackedShard, length: int) -> Layout:
-    """Cut the stream of all documents of a shard, with an end token after each, every `length` tokens.
-
-    A segment ends with its document or with the instance; an empty segment is an end token alone.
-    """
-    most = len(shard.documents) + (len(shard.ids) + len(shard.documents)) // length + 2
-    starts, begins, ends = np.zeros(most + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
-    closed = np.zeros(most, np.bool_)
-    n, used = _chunks(shard.documents, length, starts, begins, ends, closed)
-    return Layout(starts[: n + 1].copy(), begins[:used].copy(), ends[:used].copy(), closed=closed[:used].copy())
-
-
-@njit(nogil=True, cache=True)
-def _chunks(documents, length, starts, begins, ends, closed):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    n, used, left = 0, 0, length
-    for document in range(len(documents) - 1):
-        at, end = documents[document], documents[document + 1]
-        if at == end:
-            continue
-        while True:
-            take = min(end - at, left)
-            begins[used], ends[used] = at, at + take
-            used += 1
-            at += take
-            left -= take
-            if at == end and left:  # there is room for its end token
-                closed[used - 1] = True
-                left -= 1
-                at += 1
-            if left == 0:
-                n += 1
-                starts[n] = used
-                left = length
-            if at > end:
-                break
-    if left < length:
-        n += 1
-        starts[n] = used
-    return n, used
-
-
-def best_fit_layout(shard: PackedShard, length: int) -> Layout:
-    """Put documents, with an end token after each, where they leave the least room, the longest first (Ding et al. 2024).
-
-    Only documents that are longer than an instance are cut.
-    """
-    sizes = np.diff(shard.documents)
-    pieces = -(-(sizes + 1) // length) * (sizes > 0)
-    firsts = np.repeat(np.cumsum(pieces) - pieces, pieces)
-    begins = np.repeat(shard.documents[:-1], pieces) + (np.arange(pieces.sum()) - firsts) * length
-    ends = np.minimum(begins + length, np.repeat(shard.documents[1:], pieces))
-    room = np.repeat(shard.documents[1:] + 1, pieces)
-    cost = np.minimum(begins + length, room) - begins
-    order = np.argsort(-cost, kind="stable")
-    bins = np.empty(len(order), np.int64)
-    n = int(_fit(cost[order], length, bins)) if len(order) else 0
-    inside = np.argsort(bins, kind="stable")
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(bins, minlength=n))])
-    chosen: NDArray[np.int64] = order[inside]
-    closed = begins + length >= room
-    return Layout(starts, begins[chosen].astype(np.int32), ends[chosen].astype(np.int32), closed=closed[chosen])
-
-
-@njit(nogil=True, cache=True)
-def _fit(costs, length, bins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Choose the bin of every piece; open bins are in one linked list for each size of the room left, the last one first."""
-    head, following, n = np.full(length + 1, -1), np.full(len(costs), -1), 0
-    for k in range(len(costs)):
-        left = costs[k]
-        while left <= length and head[left] < 0:
-            left += 1
-        if left <= length:
-            chosen = head[left]
-            head[left] = following[chosen]
-        else:
-            chosen, left = n, length
-            n += 1
-        bins[k] = chosen
-        left -= costs[k]
-        following[chosen] = head[left]
-        head[left] = chosen
-    return n
-
-
 def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: Frame) -> Gathered:
     """Copy the tokens of instances out of their shard, with special tokens."""
     segments = layout.starts[which + 1] - layout.starts[which]
     sizes = np.zeros(len(which), np.int64)
     _sizes(layout.starts, layout.begins, layout.ends, which, sizes)
-    closed = np.zeros(0, np.bool_) if layout.closed is None else layout.closed
-    if layout.closed is None:
-        sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
-    else:
-        closed_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(closed)])
-        sizes += closed_before[layout.starts[which + 1]] - closed_before[layout.starts[which]]
+    sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     total = int(offsets[-1])
     gathered = Gathered(
         np.empty(total, np.int32),
         np.empty(total, np.uint8),
         np.empty(total, np.uint8),
-        np.empty(total, np.int32),
         offsets,
     )
     edges = [np.array(edge, np.int32) for edge in (frame.head, frame.between, frame.tail)]
     _gather(
-        shard.ids, shard.marks, layout.starts, layout.begins, layout.ends, which, *edges, closed, frame.kinds[0], frame.kinds[1],
-        gathered.ids, gathered.marks, gathered.kinds, gathered.segments, offsets,
+        shard.ids, shard.marks, layout.starts, layout.begins, layout.ends, which, *edges, frame.kinds[0], frame.kinds[1],
+        gathered.ids, gathered.marks, gathered.kinds, offsets,
     )  # fmt: skip
     return gathered
 
@@ -250,30 +158,24 @@ def _sizes(starts, begins, ends, which, sizes):  # type: ignore[no-untyped-def] 
 
 @njit(nogil=True, cache=True)
 def _gather(  # type: ignore[no-untyped-def]
-    ids, marks, starts, begins, ends, which, head, between, tail, closed, first_kind, other_kind,
-    out_ids, out_marks, kinds, segments, offsets,
+    ids, marks, starts, begins, ends, which, head, between, tail, first_kind, other_kind,
+    out_ids, out_marks, kinds, offsets,
 ):  # fmt: skip  # pragma: no cover - compiled
     for k in range(len(which)):
         at = offsets[k]
         first, last = starts[which[k]], starts[which[k] + 1]
         for segment in range(first, last):
             edge = head if segment == first else between
-            for i in edge[: 0 if len(closed) else len(edge)]:
+            for i in edge:
                 out_ids[at], out_marks[at] = i, 128
                 # The special token after the first text has its type.
                 kinds[at] = first_kind if segment <= first + 1 else other_kind
-                segments[at] = max(segment - first - 1, 0)
                 at += 1
             for i in range(begins[segment], ends[segment]):
                 out_ids[at], out_marks[at] = ids[i], marks[i]
                 kinds[at] = first_kind if segment == first else other_kind
-                segments[at] = segment - first
                 at += 1
-            if len(closed) and closed[segment]:
-                out_ids[at], out_marks[at], kinds[at], segments[at] = tail[0], 128, first_kind, segment - first
-                at += 1
-        for i in tail[: 0 if len(closed) else len(tail)]:
+        for i in tail:
             out_ids[at], out_marks[at] = i, 128
             kinds[at] = first_kind if last <= first + 1 else other_kind
-            segments[at] = max(last - first - 1, 0)
             at += 1

@@ -27,7 +27,7 @@ from numba import njit
 from pydantic import Field, model_validator
 
 from koktok.errors import UsageError
-from koktok.instances.philox import STATE, chance, digest_of, randint, set_stream
+from koktok.instances.draws import digests, uniforms
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL
 from koktok.recipe import Options
 from koktok.segment import Whitespace
@@ -43,7 +43,7 @@ IGNORED = -100
 """The label of a token without a loss, as in torch."""
 
 USE = 1
-"""The use of the random numbers, see `koktok.instances.philox.set_stream`."""
+"""The use of the random numbers, see `koktok.instances.draws`; the next one is for what replaces the chosen units."""
 
 LONGEST_SPAN, SPAN_STOPS = 10, 0.2
 """SpanBERT (Joshi et al. 2020): a span ends with this probability after each word; 3.8 words on average."""
@@ -116,13 +116,13 @@ class Masking(Options):
         --------
         >>> ids, marks = np.arange(8), np.array([3, 0, 3, 4, 3, 0, 3, 0], np.uint8)
         >>> Masking(rate=0.5).choose(ids, marks, np.array([0, 8]), seed=0, epoch=0).tolist()
-        [1, 1, 2, 2, 0, 0, 0, 0]
+        [0, 0, 1, 1, 2, 2, 0, 0]
         """
         chosen = np.zeros(len(ids), np.int32)
         _choose(
-            ids, marks, offsets, get_args(Unit).index(self.unit), self.rate_of(epoch),
+            marks, offsets, get_args(Unit).index(self.unit), self.rate_of(epoch),
             self.max_predictions_per_seq or (1 << 40),
-            np.uint64(seed), np.uint64(epoch), chosen,
+            *uniforms(seed, epoch, digests(ids, offsets), USE, 2 * np.diff(offsets) + 1), chosen,
         )  # fmt: skip
         return chosen
 
@@ -141,15 +141,18 @@ class Masking(Options):
         chosen = self.choose(ids, marks, offsets, seed=seed, epoch=epoch)
         read, labels = ids.astype(np.int32), np.full(len(ids), IGNORED, np.int32)
         _replace(
-            ids, offsets, chosen, self.mask_prob, self.random_prob, mask_id, ordinary, np.uint64(seed), np.uint64(epoch),
-            read, labels,
+            ids, offsets, chosen, self.mask_prob, self.random_prob, mask_id, ordinary,
+            *uniforms(seed, epoch, digests(ids, offsets), USE + 1, 2 * np.diff(offsets)), read, labels,
         )  # fmt: skip
         return read, labels
 
 
 @njit(nogil=True, cache=True)
-def _units(marks, begin, end, unit, state, firsts, lengths, kinds):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Find the units of an instance: the first token of each, its number of tokens, and its kind (0 stem, 1 ending, 2 symbol)."""
+def _units(marks, begin, end, unit, drawn, at, firsts, lengths, kinds):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Find the units of an instance: the first token of each, its number of tokens, and its kind (0 stem, 1 ending, 2 symbol).
+
+    Returns their number, and the place behind the numbers that were taken from `at` on.
+    """
     n, left, apart, symbol = 0, 0, True, False
     for i in range(begin, end):
         mark = marks[i]
@@ -169,30 +172,31 @@ def _units(marks, begin, end, unit, state, firsts, lengths, kinds):  # type: ign
                 new = apart or left <= 0
                 if new:
                     left = 1
-                    while left < LONGEST_SPAN and chance(state) >= SPAN_STOPS:
+                    longer = 1 - SPAN_STOPS  # the probability of a span of more than `left`
+                    while left < LONGEST_SPAN and drawn[at] < longer:
                         left += 1
+                        longer *= 1 - SPAN_STOPS
+                    at += 1
         if new:
             firsts[n], lengths[n], kinds[n] = i, 0, 2 if symbol else 1 if mark & ENDING else 0
             n += 1
         lengths[n - 1] += 1
         apart = False
-    return n
+    return n, at
 
 
 @njit(nogil=True, cache=True)
 def _choose(  # type: ignore[no-untyped-def]
-    ids, marks, offsets, unit, rate, most, seed, epoch, chosen
+    marks, offsets, unit, rate, most, drawn, places, chosen
 ):  # pragma: no cover - compiled
     longest = 1
     for k in range(len(offsets) - 1):
         longest = max(longest, offsets[k + 1] - offsets[k])
-    state = np.zeros(STATE, np.uint64)
     firsts, lengths, kinds = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
     order, taken = np.empty(longest, np.int64), np.empty(longest, np.bool_)
     for k in range(len(offsets) - 1):
         begin, end = offsets[k], offsets[k + 1]
-        set_stream(state, seed, epoch, digest_of(ids[begin:end]), np.uint64(USE))
-        n = _units(marks, begin, end, unit, state, firsts, lengths, kinds)
+        n, at = _units(marks, begin, end, unit, drawn, places[k], firsts, lengths, kinds)
         total, open_tokens, n_open = 0, 0, 0
         for u in range(n):
             taken[u] = False
@@ -204,11 +208,11 @@ def _choose(  # type: ignore[no-untyped-def]
         if n_open == 0:
             continue
         # The rate is a share of all tokens, also where only stems are open. Of 50 units 15 % is 7.5: 7 or 8 are drawn at random.
-        left, room = np.int64(min(1.0, rate * total / open_tokens) * n_open + chance(state)), most
+        left, room = np.int64(min(1.0, rate * total / open_tokens) * n_open + drawn[at]), most
         for i in range(n_open):
             if i >= left:
                 break
-            other = i + randint(state, n_open - i)
+            other = i + np.int64(drawn[at + 1 + i] * (n_open - i))
             order[i], order[other] = order[other], order[i]
             if lengths[order[i]] <= room:
                 taken[order[i]] = True
@@ -226,68 +230,21 @@ def _choose(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _replace(  # type: ignore[no-untyped-def]
-    ids, offsets, chosen, mask_prob, random_prob, mask_id, ordinary, seed, epoch, read, labels
+    ids, offsets, chosen, mask_prob, random_prob, mask_id, ordinary, drawn, places, read, labels
 ):  # pragma: no cover - compiled
-    state = np.zeros(STATE, np.uint64)
     for k in range(len(offsets) - 1):
         begin, end = offsets[k], offsets[k + 1]
-        set_stream(state, seed, epoch, digest_of(ids[begin:end]), np.uint64(USE + 1))
+        at = places[k]
         before, what = 0, 0.0
         for i in range(begin, end):
             if chosen[i] == 0:
                 continue
             if chosen[i] != before:
-                before, what = chosen[i], chance(state)
+                before, what = chosen[i], drawn[at]
+                at += 1
             labels[i] = ids[i]
             if what < mask_prob:
                 read[i] = mask_id
             elif what < mask_prob + random_prob:
-                read[i] = ordinary[randint(state, len(ordinary))]
-
-
-# --- Span corruption of T5 (Raffel et al. 2020): a chosen span becomes a sentinel in the input, and follows it in the target ---
-
-
-def corrupt(
-    ids: NDArray[Any], chosen: NDArray[np.int32], offsets: NDArray[np.int64], *, sentinels: NDArray[np.int32], end: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return inputs and targets, each flat with its offsets; neighbouring chosen units are one span.
-
-    Examples
-    --------
-    >>> ids, chosen = np.array([5, 6, 7, 8, 9]), np.array([0, 1, 1, 0, 2], np.int32)
-    >>> inputs, _, targets, _ = corrupt(ids, chosen, np.array([0, 5]), sentinels=np.array([90, 91], np.int32), end=1)
-    >>> inputs.tolist(), targets.tolist()
-    ([5, 90, 8, 91], [90, 6, 7, 91, 9, 1])
-    """
-    n = len(offsets) - 1
-    inputs, targets = np.empty(len(ids), np.int32), np.empty(2 * len(ids) + n, np.int32)
-    input_offsets, target_offsets = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    _corrupt(ids, chosen, offsets, sentinels, end, inputs, input_offsets, targets, target_offsets)
-    return inputs[: input_offsets[-1]], input_offsets, targets[: target_offsets[-1]], target_offsets
-
-
-@njit(nogil=True, cache=True)
-def _corrupt(  # type: ignore[no-untyped-def]
-    ids, chosen, offsets, sentinels, end, inputs, input_offsets, targets, target_offsets
-):  # pragma: no cover - compiled
-    a, b = 0, 0
-    for k in range(len(offsets) - 1):
-        spans, inside = 0, False
-        for i in range(offsets[k], offsets[k + 1]):
-            if chosen[i] == 0 or (not inside and spans == len(sentinels)):
-                inputs[a] = ids[i]
-                a += 1
-                inside = False
-                continue
-            if not inside:
-                inputs[a] = targets[b] = sentinels[spans]
-                a += 1
-                b += 1
-                spans += 1
-                inside = True
-            targets[b] = ids[i]
-            b += 1
-        targets[b] = end
-        b += 1
-        input_offsets[k + 1], target_offsets[k + 1] = a, b
+                read[i] = ordinary[np.int64(drawn[at] * len(ordinary))]
+                at += 1

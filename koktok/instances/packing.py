@@ -210,14 +210,12 @@ def _bytes(source: Source) -> int | None:
 def _tokenizer_values(tokenizer: TrainedTokenizer | LibraryTokenizer) -> dict[str, Any]:
     """Return the values of a tokenizer for the manifest."""
     values = TokenFacts.of(tokenizer).values()
-    specials = tokenizer.vocab.special_ids
     return {
         "tokenizer": tokenizer.digest(),
         "kind": tokenizer.vocab.kind,
         **values,
         "single": _frame(tokenizer, values["roles"], pair=False),
         "pair": _frame(tokenizer, values["roles"], pair=True),
-        "sentinels": [specials[f"<extra_id_{i}>"] for i in range(100) if f"<extra_id_{i}>" in specials],
     }
 
 

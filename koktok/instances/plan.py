@@ -8,7 +8,7 @@ call makes instances for a disk and while reading.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -16,9 +16,9 @@ from pydantic import Field
 
 from koktok.errors import UsageError
 from koktok.instances.bert import check_pairs, pairs_layout
-from koktok.instances.layout import Frame, Gathered, Layout, best_fit_layout, chunks_layout, gather, sentences_layout
-from koktok.instances.masking import IGNORED, Masking, corrupt
-from koktok.instances.philox import permute
+from koktok.instances.draws import shuffled
+from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
+from koktok.instances.masking import Masking
 from koktok.recipe import Options
 
 if TYPE_CHECKING:
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     from koktok.instances.packing import Packed, PackedShard
 
 
-InstanceKind = Literal["mlm", "bert", "lm", "t5"]
-STYLE = "koktok export TOKENIZER --to hf --style {} -o FOLDER, and FOLDER in its place"
+InstanceKind = Literal["mlm", "bert"]
+STYLE = "koktok export TOKENIZER --to hf --style bert -o FOLDER, and FOLDER in its place"
 
 
 REQUIRED: dict[InstanceKind, list[str]] = {
     "mlm": ["mask_token"],
     "bert": ["cls_token", "sep_token", "mask_token"],
-    "lm": ["eos_token"],
-    "t5": ["eos_token"],
 }
 """The special tokens that each kind requires."""
 
@@ -50,20 +48,18 @@ class Plan(Options):
     seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
     """Seed of all random numbers."""
     masking: Masking = Masking()
-    """For `mlm`, `bert` and `t5`."""
+    """What is masked, and how."""
     across: bool = False
     """mlm: continue with the next document, after a separator."""
     pairs: Literal["next", "order"] = "next"
     """bert: in half of the cases the second text is from another document, or the two are exchanged."""
     short_seq_prob: Annotated[float, Field(ge=0, le=1)] = 0.1
     """bert: share of the pairs that are shorter."""
-    pack: Literal["chunks", "best-fit"] = "chunks"
-    """lm: cut the stream of documents at every length, or pack documents with the least padding."""
 
     @property
     def needs_morphemes(self) -> bool:
         """Whether masks follow the borders of morphemes."""
-        return self.kind != "lm" and self.masking.of_morphemes
+        return self.masking.of_morphemes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +69,6 @@ class InstanceBatch:
     offsets: NDArray[np.int64]
     lists: dict[str, NDArray[Any]]
     values: dict[str, NDArray[Any]]
-    others: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -82,7 +77,6 @@ class InstanceBatch:
         for k in range(len(self)):
             part = slice(self.offsets[k], self.offsets[k + 1])
             row: dict[str, Any] = {name: flat[part] for name, flat in self.lists.items()}
-            row |= {name: flat[offsets[k] : offsets[k + 1]] for name, (flat, offsets) in self.others.items()}
             yield row | {name: column[k].item() for name, column in self.values.items()}
 
 
@@ -96,23 +90,11 @@ class Instances(Sequence[dict[str, Any]]):
         if missing := [role for role in required if role not in self.roles]:
             raise UsageError(
                 f"--kind {plan.kind} requires the {missing[0]}, and the tokenizer has none",
-                hint=STYLE.format({"lm": "gpt", "t5": "t5"}.get(plan.kind, "bert")),
+                hint=STYLE,
             )
-        if plan.kind != "lm":
-            plan.masking.check_cuts(packed.manifest["cuts"])
-        if plan.kind == "t5" and not packed.manifest["sentinels"]:
-            raise UsageError(
-                "--kind t5 requires sentinels (<extra_id_0> ...), and the tokenizer has none", hint=STYLE.format("t5")
-            )
-        if plan.kind == "t5" and not masked:
-            raise UsageError(
-                "--kind t5 has no --dynamic: spans are written with their sentinels",
-                hint="--epochs 10 without --dynamic",
-            )
+        plan.masking.check_cuts(packed.manifest["cuts"])
         self.frame = Frame.of(packed.manifest["pair" if plan.kind == "bert" else "single"])
-        if plan.kind == "lm":
-            self.frame = Frame(tail=(self.roles["eos_token"],))
-        elif not self.frame.between and "sep_token" in self.roles:
+        if not self.frame.between and "sep_token" in self.roles:
             self.frame = replace(self.frame, between=(self.roles["sep_token"],))
         self._shards: dict[int, PackedShard] = {}
         if plan.kind == "bert":
@@ -125,6 +107,7 @@ class Instances(Sequence[dict[str, Any]]):
         self.epoch = epoch
         self._layouts = [self._layout(self._shard(i)) for i in range(len(self.packed))]
         self._ends = np.cumsum([len(layout) for layout in self._layouts])
+        self._order = shuffled(len(self), self.plan.seed, epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_shards": {}}  # another process maps them again
@@ -144,9 +127,7 @@ class Instances(Sequence[dict[str, Any]]):
 
     def batch(self, which: Sequence[int]) -> InstanceBatch:
         """Return instances by their numbers, in that order."""
-        n = len(self)
-        seed, epoch = np.uint64(self.plan.seed), np.uint64(self.epoch)
-        rows = np.fromiter((permute(i, n, seed, epoch) for i in which), np.int64, len(which))
+        rows = self._order[np.fromiter(which, np.int64, len(which))]
         shards = np.searchsorted(self._ends, rows, side="right")
         firsts = np.concatenate([np.zeros(1, np.int64), self._ends])
         parts: list[Gathered] = []
@@ -158,18 +139,10 @@ class Instances(Sequence[dict[str, Any]]):
             if (column := self._layouts[shard].labels) is not None:
                 labels.append(column[mine])
         gathered = _in_order(parts, order)
-        lists: dict[str, NDArray[Any]] = {}
-        others: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = {}
-        offsets = gathered.offsets
-        if self.plan.kind == "t5":
-            lists["input_ids"], offsets, *target = self._corrupted(gathered)
-            others["labels"] = (target[0], target[1])
-        else:
-            lists = self._lists(gathered)
         values: dict[str, NDArray[Any]] = {}
         if labels:
             values["next_sentence_label"] = np.concatenate(labels)[np.argsort(order, kind="stable")].astype(np.int64)
-        return InstanceBatch(offsets, lists, values, others)
+        return InstanceBatch(gathered.offsets, self._lists(gathered), values)
 
     def _shard(self, i: int) -> PackedShard:
         if i not in self._shards:
@@ -178,8 +151,6 @@ class Instances(Sequence[dict[str, Any]]):
 
     def _layout(self, shard: PackedShard) -> Layout:
         plan = self.plan
-        if plan.kind == "lm":
-            return (best_fit_layout if plan.pack == "best-fit" else chunks_layout)(shard, plan.length)
         if plan.kind == "bert":
             room = plan.length - self.frame.size(2)
             return pairs_layout(
@@ -193,17 +164,8 @@ class Instances(Sequence[dict[str, Any]]):
         room = plan.length - self.frame.size(1)
         return sentences_layout(shard, room, across=self.plan.across, between=len(self.frame.between))
 
-    def _corrupted(self, gathered: Gathered) -> tuple[NDArray[Any], ...]:
-        chosen = self.plan.masking.choose(
-            gathered.ids, gathered.marks, gathered.offsets, seed=self.plan.seed, epoch=self.epoch
-        )
-        sentinels = np.array(self.packed.manifest["sentinels"], np.int32)
-        return corrupt(gathered.ids, chosen, gathered.offsets, sentinels=sentinels, end=self.roles["eos_token"])
-
     def _lists(self, gathered: Gathered) -> dict[str, NDArray[Any]]:
         types = {"token_type_ids": gathered.kinds} if self.frame.kinds[1] else {}
-        if self.plan.kind == "lm":
-            return _lm_lists(gathered)
         if not self.masked:
             return {"input_ids": gathered.ids, **types, "marks": gathered.marks}
         read, labels = self.plan.masking.apply(
@@ -218,20 +180,6 @@ class Instances(Sequence[dict[str, Any]]):
         return {"input_ids": read, **types, "labels": labels}
 
 
-def _lm_lists(gathered: Gathered) -> dict[str, NDArray[Any]]:
-    """Return ids, labels (none for the first token of a document), and the places of tokens in their documents."""
-    segment = np.repeat(np.arange(len(gathered.offsets) - 1), np.diff(gathered.offsets)) << 32 | gathered.segments
-    fresh = np.concatenate([[True], segment[1:] != segment[:-1]])
-    at = np.arange(len(segment))
-    places = at - np.maximum.accumulate(np.where(fresh, at, 0))
-    return {
-        "input_ids": gathered.ids,
-        "labels": np.where(fresh, np.int32(IGNORED), gathered.ids),
-        "position_ids": places.astype(np.int32),
-        "document_ids": gathered.segments,
-    }
-
-
 def _in_order(parts: list[Gathered], order: NDArray[np.int64]) -> Gathered:
     """Return instances that were gathered shard by shard in the order of the request."""
     if len(parts) == 1:
@@ -241,7 +189,7 @@ def _in_order(parts: list[Gathered], order: NDArray[np.int64]) -> Gathered:
     back = np.argsort(order, kind="stable")
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[back])])
     at = np.repeat(begins[back] - offsets[:-1], sizes[back]) + np.arange(offsets[-1])
-    ids, marks, kinds, segments = (
-        np.concatenate([getattr(part, name) for part in parts])[at] for name in ("ids", "marks", "kinds", "segments")
+    ids, marks, kinds = (
+        np.concatenate([getattr(part, name) for part in parts])[at] for name in ("ids", "marks", "kinds")
     )
-    return Gathered(ids, marks, kinds, segments, offsets)
+    return Gathered(ids, marks, kinds, offsets)

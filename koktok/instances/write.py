@@ -212,7 +212,5 @@ def _record_batch(batch: InstanceBatch) -> Any:
     pa = arrow()
     offsets = pa.array(batch.offsets.astype(np.int32))
     lists = {name: pa.ListArray.from_arrays(offsets, pa.array(flat)) for name, flat in batch.lists.items()}
-    for name, (flat, own) in batch.others.items():
-        lists[name] = pa.ListArray.from_arrays(pa.array(own.astype(np.int32)), pa.array(flat))
     columns = lists | {name: pa.array(column) for name, column in batch.values.items()}
     return pa.record_batch(list(columns.values()), list(columns))

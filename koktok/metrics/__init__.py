@@ -8,7 +8,6 @@ from koktok.metrics.boundaries import GoldPage, boundary_table
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Definition, Metric, describe, metrics
 from koktok.metrics.scoring import Scores, compare, evaluate, score
-from koktok.metrics.speed import Speed, speed
 from koktok.metrics.statistics import Difference, Statistics, Table, Units, Value, holm
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "PageTokens",
     "Parallel",
     "Scores",
-    "Speed",
     "Statistics",
     "Table",
     "Text",
@@ -33,5 +31,4 @@ __all__ = [
     "holm",
     "metrics",
     "score",
-    "speed",
 ]

@@ -16,6 +16,7 @@ from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
+from koktok.metrics.borders import LINES, borders
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
@@ -27,10 +28,10 @@ from koktok.metrics.counts import (
     plain_table,
     unknown_counts,
 )
+from koktok.metrics.entropy import segmentation_entropy
 from koktok.metrics.fidelity import probes, round_trip
 from koktok.metrics.gold import GOLD_BOUNDARIES, GoldCorpus, check_names, read_gold
 from koktok.metrics.gold.spans import SpanCorpus
-from koktok.metrics.language_model import ngram_table, segmentation_entropy
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Formula, Metric, metrics
 from koktok.metrics.robustness import contexts, noise
@@ -106,6 +107,7 @@ def score(
     if text is not None and len(text):
         statistics = _of_text(tokenizer, text, reference, on_progress)
         assert statistics.histogram is not None
+        statistics.tables["borders"] = borders(tokenizer, text.sample(LINES, seed), seed=seed)
     tables = statistics.tables
     for page in pages:
         name = page.gold.name
@@ -201,7 +203,6 @@ def _sampled(t: Tokenizer, text: Text, sample: int, seed: int, on_progress: OnPr
         "noise": lambda: noise(t, few, seed=seed),
         "contexts": lambda: contexts(t, few, seed=seed),
         "entropy": lambda: segmentation_entropy(t, few),
-        "ngram": lambda: ngram_table(t, more),
         "packed": lambda: packed(t, more),
     }
     tables = {}
@@ -288,7 +289,7 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
     one, two = (scores.statistics.tables.get(table) for scores in (first, second))
     if one is None or two is None or (m.optional and not (m.optional in one.columns and m.optional in two.columns)):
         raise UsageError(f"`{name}` was not measured for both")
-    if table == "text" and first.signature["text"] != second.signature["text"]:
+    if table in ("text", "borders") and first.signature["text"] != second.signature["text"]:
         raise UsageError("the two were not measured on the same text")
     return paired(one, two, m.value, resamples=resamples, seed=seed)
 

@@ -7,11 +7,14 @@ that it is right. Distinct texts are measured once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from koktok.errors import InputError
+from koktok.metrics.borders import border_share
 from koktok.metrics.page import Page, PageTokens
 from koktok.model.tokens import Tokens
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
@@ -23,7 +26,7 @@ class SilverFigures:
     """The figures of one tokenizer.
 
     Fertility; precision, recall and F1 of the cuts between two Hangul syllables (micro; 0 where there is nothing to divide by);
-    F1 over all gaps inside an eojeol; recall by kind of boundary that the text has; shares of the tokens.
+    F1 over all gaps inside an eojeol; recall by kind of boundary that the text has; shares of the tokens; the metric `borders`.
     """
 
     tokens_per_eojeol: float
@@ -34,6 +37,7 @@ class SilverFigures:
     recalls: Mapping[str, float] = field(default_factory=dict)
     unknown: float = 0.0
     byte_fallback: float = 0.0
+    borders: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Silver:
         self._kind[~page.gaps] = -1
 
     @property
-    def borders(self) -> float:
+    def boundaries(self) -> float:
         """The analyser's cuts between two syllables, running."""
         return float(self._weight[(self._kind >= 0) & self.page.inner].sum())
 
@@ -79,9 +83,17 @@ class Silver:
         """Places between two syllables, running."""
         return float(self._weight[self.page.inner].sum())
 
-    def figures(self, tokenizer: Tokenizer) -> SilverFigures:
-        """The row of a tokenizer."""
-        return self.score(tokenizer.encode_lines(self.texts), unknown=tokenizer.unknown_ids, bytes_=tokenizer.byte_ids)
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        """The texts that have a space inside; where all are words, each with the next one behind a space."""
+        inside = [text for text in self.texts if " " in text.lstrip(" ")]
+        return inside or [f"{text} {behind.lstrip(' ')}" for text, behind in pairwise(self.texts)]
+
+    def figures(self, tokenizer: Tokenizer, bytes_: frozenset[int] | None = None) -> SilverFigures:
+        """The row of a tokenizer; `bytes_` are its ids that count as bytes."""
+        rows = tokenizer.encode_lines(self.texts)
+        found = self.score(rows, unknown=tokenizer.unknown_ids, bytes_=tokenizer.byte_ids if bytes_ is None else bytes_)
+        return replace(found, borders=border_share(tokenizer, self.lines))
 
     def score(
         self, rows: Tokens, *, unknown: frozenset[int] = frozenset(), bytes_: frozenset[int] = frozenset()

@@ -68,9 +68,8 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
 
 def our_row(name: str, tokenizer: TrainedTokenizer, silver: Silver) -> SilverRow:
     """The row of a koktok tokenizer; pieces that end inside a character count as bytes."""
-    rows = tokenizer.encode_lines(silver.texts)
     fragments = frozenset(tokenizer.vocab.fragment_ids)
-    return SilverRow(name, tokenizer.vocab.size, silver.score(rows, unknown=tokenizer.unknown_ids, bytes_=fragments))
+    return SilverRow(name, tokenizer.vocab.size, silver.figures(tokenizer, fragments))
 
 
 class PlainSentencePiece:

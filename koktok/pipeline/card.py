@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from math import isnan
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -115,6 +116,7 @@ def model_card(
                     plain(row.name),
                     "" if row.size is None else f"{row.size:,}",
                     *(f"{x:.3f}" for x in (row.figures.tokens_per_eojeol, row.figures.f1, row.figures.f1_all)),
+                    "" if isnan(row.figures.borders) else f"{row.figures.borders:.1%}",
                     *(f"{x:.4%}" for x in (row.figures.unknown, row.figures.byte_fallback)),
                 )
                 for row in figures

@@ -108,7 +108,7 @@ class Reference:
 def silver_of(held: SegmentedCounts, eojeols: float) -> Silver:
     """The held-out words to measure on; UsageError if they have no boundary."""
     silver = Silver(held, eojeols)
-    if not silver.borders:
+    if not silver.boundaries:
         raise UsageError(
             "the held-out words have no cut between two Hangul syllables, so there is no boundary F1: an analyser "
             "has to cut them, and jamo must stay in syllables",
@@ -164,7 +164,7 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
     return Reference(
         eojeols=eojeols,
         pretokens=sum(n for _, n in words),
-        gold=int(silver.borders),
+        gold=int(silver.boundaries),
         gaps=int(silver.places),
         others=sum(n * (len(word) - 1) for word, n in words) - int(silver.places),
         trivial=_row(silver, "one token a character", len(set().union(*held.words)), characters, {}),

@@ -161,8 +161,6 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
     With `check`, a vocabulary size that the words cannot give is an error before they are analysed.
     """
     recipe, dictionary = with_dictionary(recipe, options.user_dictionary)
-    if recipe.spelled and recipe.segment.mass < 1:
-        raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
     seconds: dict[str, float] = {}
     on_progress = options.on_progress
 

@@ -150,7 +150,6 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, on_progress:
         segmenter,
         Policy.parse(recipe.segment.policy),
         as_jamo=recipe.spelled,
-        mass=recipe.segment.mass,
         on_progress=lambda done, total: on_progress("segment", done, total),
     )
 

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from koktok.report.markdown import to_markdown
 from koktok.report.page import to_html
-from koktok.report.schema import Report, SpeedReport
+from koktok.report.schema import Report
 
-__all__ = ["Report", "SpeedReport", "to_html", "to_markdown"]
+__all__ = ["Report", "to_html", "to_markdown"]

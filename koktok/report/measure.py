@@ -22,12 +22,12 @@ from pydantic import BaseModel, ConfigDict
 from koktok.errors import KoktokError, UsageError
 from koktok.files import write_file
 from koktok.hangul import has_syllable
-from koktok.metrics import Difference, GoldPage, Metric, Parallel, Scores, Text, compare, holm, metrics, score, speed
+from koktok.metrics import Difference, GoldPage, Metric, Parallel, Scores, Text, compare, holm, metrics, score
 from koktok.metrics.gold import check_names
 from koktok.metrics.spans import SpanPage
 from koktok.progress import OnProgress, silent
 from koktok.report.names import distinct
-from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, SpeedRow
+from koktok.report.schema import Report, ReportRow, Sentence
 from koktok.report.scored import gold_info, row_of, span_info, texts_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
 """Measures whose paired difference from the reference is drawn and tested."""
 
-SPEED_BYTES: Final = 200_000
 SHOWN_LENGTH: Final = (12, 70)
 """Fewest and most characters of a sentence that fits on one line of the page."""
 
@@ -347,33 +346,3 @@ def _family(spec: str) -> str:
         return parse_spec(spec)[0]
     except KoktokError:
         return "unknown"
-
-
-def measure_speed(
-    entries: Sequence[Entry], lines: Sequence[str], *, on_progress: OnProgress | None = None, opener: Opener = _open
-) -> SpeedReport:
-    """Time every entry that runs on at most 200 kB of the text.
-
-    Peak memory is that of the process so far: measure one tokenizer a process where it matters.
-    """
-    import os
-    import platform
-
-    opened = [_opened(entry, opener) for entry in entries]
-    names, total = _names(entries, opened), 0
-    sample: list[str] = []
-    for line in lines:
-        total += len(line.encode())
-        if total > SPEED_BYTES and sample:
-            break
-        sample.append(line)
-    rows = []
-    for number, (entry, tokenizer, name) in enumerate(zip(entries, opened, names, strict=True), start=1):
-        (on_progress or silent)("timing", number - 1, len(entries))
-        if isinstance(tokenizer, str):
-            continue
-        figures = speed(lambda spec=entry.spec: opener(spec), sample).as_dict()  # type: ignore[misc]
-        rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in figures.items() if v is not None}))
-    return SpeedReport(
-        machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows
-    )

@@ -89,8 +89,8 @@ def environment() -> Environment:
     )
 
 
-def to_html(report: Report, playground: str = "") -> str:
-    """Render a report as a page; `playground` is a page that is embedded."""
+def to_html(report: Report) -> str:
+    """Render a report as a page."""
     ran = [row for row in report.rows if row.ran]
     far = outliers(report)
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
@@ -99,7 +99,6 @@ def to_html(report: Report, playground: str = "") -> str:
         .get_template("page.html.j2")
         .render(
             report=report,
-            playground=playground,
             sections=sections_of(report),
             leading=measured(report, columns_of(report)[:LEADING]),
             data=data_tables(report),

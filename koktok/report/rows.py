@@ -26,6 +26,7 @@ COLUMNS: Final = (
     "boundary_ceiling",
     "renyi_efficiency",
     "utilisation",
+    "borders",
     "round_trip_nfc",
     "parity",
     "english_fertility",

@@ -1,7 +1,6 @@
 """The typed and versioned content of a report, from which every rendering is made.
 
-`Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it; speed
-is in a file of its own.
+`Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it.
 """
 
 from __future__ import annotations
@@ -18,17 +17,7 @@ from koktok.files import Product
 from koktok.metrics import Definition, Difference, Value
 
 FORMAT: Final = "koktok-report"
-SPEED_FORMAT: Final = "koktok-speed"
 VERSION: Final = 5
-
-
-def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """What an older koktok wrote beside its report.json, when it listed nothing."""
-    try:
-        ours = is_report(folder / "report.json")
-    except OSError:
-        return ()
-    return ("report.json", "report.md", "report.html", "speed.json") if ours else ()
 
 
 def is_report(path: Path) -> bool:
@@ -37,7 +26,7 @@ def is_report(path: Path) -> bool:
         return FORMAT.encode() in file.read(64)
 
 
-FOLDER = Product("report.sha256", "report", guest=True, earlier=_without_manifest)
+FOLDER = Product("report.sha256", "report", guest=True)
 """The files of a report in a folder, which may hold others."""
 
 
@@ -180,27 +169,6 @@ class Report(_Frozen):
     def measure(self, name: str) -> Definition | None:
         """The column of this name, if it was measured."""
         return next((measure for measure in self.measures if measure.name == name), None)
-
-
-class SpeedRow(_Frozen):
-    """Seconds and memory of one tokenizer, each the best of several passes."""
-
-    number: int
-    name: str
-    scores: dict[str, float]
-
-
-class SpeedReport(_Frozen):
-    """Throughput, apart from the report because it is never the same twice."""
-
-    format: Literal["koktok-speed"] = SPEED_FORMAT
-    version: int = VERSION
-    machine: str
-    rows: list[SpeedRow]
-
-    def to_json(self) -> str:
-        """JSON; not deterministic, as its figures are not."""
-        return _dumped(self.model_dump(mode="json"))
 
 
 def _dumped(data: Any) -> str:

@@ -20,7 +20,6 @@ from koktok.progress import Done
 from koktok.segment.policy import CutColumns, Morpheme, Policy, Segmenter, codas_of, cuts_of_words
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.serialized import deserialize, serialized_rows, spans_of
-from koktok.segment.suffixes import LEARNT, SuffixBackoff, frequent_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,7 +119,6 @@ def segment_counts(
     policy: Policy,
     *,
     as_jamo: bool = False,
-    mass: float = 1.0,
     on_progress: Done | None = None,
 ) -> SegmentedCounts:
     """Cut every distinct word once.
@@ -131,32 +129,15 @@ def segment_counts(
     >>> segment_counts(words, Whitespace(), Policy.parse("morphemes"))
     SegmentedCounts(words=2, cuts=0, total=3)
     """
-    if as_jamo and mass < 1:
-        raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
     texts = texts_to_analyse(counts.column)
-    head = _head(texts.to_list(), counts, mass) if mass < 1 else []
-    asked = sorted(head) or texts.filter(texts != "").unique().sort().to_list()
+    asked = texts.filter(texts != "").unique().sort().to_list()
     if on_progress:
         on_progress(0, len(asked))
     rows = [*_with_progress(serialized_rows(segmenter, asked), len(asked), on_progress)]
     found = cuts_of_words(asked, spans_of(rows), policy)
     if as_jamo:
         return _segmented_in_jamo(counts, asked, rows, found, policy)
-    if mass < 1:
-        cuts = dict(zip(asked, found, strict=True))
-        known = SuffixBackoff((text, cuts[text]) for text in head[:LEARNT])
-        cuts |= {text: known.cuts(text) for text in texts.unique().sort() if text and text not in cuts}
-        asked, found = [*cuts], CutColumns.of(cuts.values())
     return _assembled(counts, texts, asked, found)
-
-
-def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
-    """The words to analyse, most frequent first; with spaces before them or without they are the same."""
-    n: dict[str, int] = {}
-    for text, times in zip(texts, counts.n.tolist(), strict=True):
-        if text:
-            n[text] = n.get(text, 0) + times
-    return frequent_words(n, mass)
 
 
 def _with_progress(rows: Iterable[str], total: int, on_progress: Done | None) -> Iterator[str]:

@@ -5,7 +5,7 @@ Where a normal text begins with a space itself, the two are apart: the one befor
 space before a text that begins with one (`Metaspace`), so each such part gets `SPACE_MARK` first, and a pre-tokenizer cuts there
 and removes it. Where normalization drops the first character of a text, Hugging Face puts no space before what follows either;
 nothing is lost by it, because decoding takes a space away only where the text begins with one, and such a text has the mark.
-Folders of format 1, and byte-level vocabularies, for which `Metaspace` cannot be, have the space before every part that special
+Byte-level vocabularies, for which `Metaspace` cannot be, and those without bytes have the space before every part that special
 tokens leave.
 """
 

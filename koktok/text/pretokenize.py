@@ -3,7 +3,8 @@ r"""Normal text to pretokens: one matrix of character classes, written out as on
 A pretoken is what no piece of a vocabulary reaches across. Whether a cut falls between two neighbours depends on nothing
 but the classes of these two: the *bigram rule*. That is a choice with a reason. Hugging Face splits first and segments
 each pretoken, while SentencePiece runs its Viterbi over the whole line; the two give the same ids only if "no piece
-crosses a cut" can be decided from the piece alone (`Pattern.crosses`), hence from neighbours alone.
+crosses a cut" can be decided from the piece alone (`Pattern.crosses`), hence from neighbours alone. The one exception are digits
+in groups of three: which of them a cut follows depends on where the number begins, so SentencePiece cannot have them.
 
 Classes are explicit ranges of code points, frozen here. `\w`, `\s` and `\p{Han}` are not used: Python's and Oniguruma's
 tables differ on thousands of code points and move with each Unicode version. Scripts other than Hangul, Latin, Han and
@@ -25,7 +26,7 @@ from typing import Any, Final, Literal, get_args
 from koktok.errors import InputError
 
 Split = Literal["eojeol", "scripts"]
-Digits = Literal["free", "single"]
+Digits = Literal["free", "single", "three"]
 
 # Order matters nowhere: the classes are disjoint (a test), and "rest" is what none of them has.
 CLASSES: Final[dict[str, str]] = {
@@ -71,6 +72,8 @@ class Pattern:
     ['값은', ' 1', '2', '원', '(', 'VAT', ')']
     >>> Pattern(superwords=True).pretokenize("할 수 있다. 그 말이다.")
     ['할 수 있다.', ' 그 말이다.']
+    >>> [Pattern(digits=digits).pretokenize(" 1234,500원")[:4] for digits in ("single", "three", "free")]
+    [[' 1', '2', '3', '4'], [' 123', '4', ',', '500'], [' 1234', ',', '500원']]
     """
 
     split: Split = "eojeol"
@@ -87,8 +90,8 @@ class Pattern:
 
     @property
     def bigram(self) -> bool:
-        """True if two neighbours decide every cut, so that SentencePiece can give the same ids: for koktok's own."""
-        return True
+        """True if two neighbours decide every cut, so that SentencePiece can give the same ids."""
+        return self.digits != "three"
 
     @property
     def within_words(self) -> Pattern:
@@ -137,6 +140,8 @@ class Pattern:
 
     def rules(self) -> dict[str, Any]:
         """Give the pattern as plain data, for an engine in another language."""
+        if not self.bigram:
+            return {"regex": self.javascript}
         names = [*CLASSES, REST]
         return {
             "classes": _ranges_of_classes(),
@@ -167,8 +172,8 @@ def _cut(before: str, after: str, pattern: Pattern) -> bool:
         return False
     if before == after == "digit":
         return pattern.digits == "single"
-    if pattern.digits != "free" and "digit" in (before, after):
-        return after not in _MARKS and before != "joiner"
+    if "digit" in (before, after) and after not in _MARKS and before != "joiner":
+        return pattern.digits != "free" or pattern.split == "scripts" or REST in (_script(before), _script(after))
     if pattern.split == "eojeol" or after in _MARKS or before == "joiner":
         return False
     return _script(before) != _script(after)
@@ -198,7 +203,8 @@ def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
     """Yield (a run, what may follow it in the same pretoken), for each set of classes that behave alike."""
     names = [*CLASSES, REST]
     follows = {a: {b for b in names if not _cut(a, b, pattern)} for a in names}
-    alone = set() if pattern.digits == "free" else {"digit"}
+    alone = {"digit"} if pattern.digits in ("single", "three") else set()
+    several = "{1,3}" if pattern.digits == "three" else ""
     while names:
         first = names[0]
         alike = {n for n in names if n in follows[n] and follows[n] == follows[first] and not alone & {n, first}} or {
@@ -209,7 +215,7 @@ def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
         after = follows[first] - alike
         more = f"(?={_class(after)})" if after else ""
         if alike == alone:
-            yield run, more
+            yield run + several, more
         else:
             yield f"{run}++", more
 

@@ -1,6 +1,6 @@
 """`verify`: check that a saved folder is lossless and gives the same ids in every format, on any text.
 
-`probes` has difficult lines, `formats` opens every format in its library, `loss`, `checks` and `folders` have the checks,
+`probes` has difficult lines, `formats` opens every format in its library, `checks` and `folders` have the checks,
 `extension` and `others` those of folders that koktok extended or did not train, `finding` their results.
 """
 
@@ -24,25 +24,22 @@ from koktok.text.sources import Source, read
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.checks import (
     Batch,
-    Bulk,
     Check,
     Format,
-    Lists,
     Offsets,
     OffsetsOfHuggingFace,
-    Streams,
+    RoundTrip,
     pieces_of_gguf,
 )
 from koktok.verification.extension import RANDOM, verify_extension, verify_pruned
-from koktok.verification.finding import CheckResult, Loss, Verification, loads
-from koktok.verification.folders import probe, saving, specials, specials_of_format
+from koktok.verification.finding import CheckResult, Verification, loads
+from koktok.verification.folders import probe, specials, specials_of_format
 from koktok.verification.formats import Unopened, ggufs, open_formats
-from koktok.verification.loss import RoundTrip
 from koktok.verification.others import is_of_others, verify_others
 from koktok.verification.probes import tricky_lines
 from koktok.verification.roles import roles
 
-__all__ = ["SAMPLE", "CheckResult", "Loss", "Verification", "verify"]
+__all__ = ["SAMPLE", "CheckResult", "Verification", "verify"]
 
 SAMPLE = 20_000
 """Lines for the slow checks, evenly spread over the text."""
@@ -72,7 +69,7 @@ def verify(
     exports : iterable of str or Path
         Exports, folders or files, that must be the same tokenizer.
     sample : int
-        Number of lines for the slow checks: transformers, offsets, batches, streams.
+        Number of lines for the slow checks: transformers and offsets.
     strings : int, optional
         Number of random strings for an extension, 10,000 by default; for a byte-level base also of random byte strings.
     on_progress : callable, optional
@@ -131,14 +128,12 @@ def verify(
             for first in range(0, len(rows), BATCH):
                 batch = rows[first : first + BATCH]
                 chosen = [i for i in range(len(batch)) if not of_user or (first + i) % step == 0]
-                checks.look(batch, chosen, pool, of_user=of_user)
+                checks.look(batch, chosen, pool)
                 done += len(batch)
                 if on_progress is not None:
                     on_progress("verify", done, len(texts) + len(tricky))
     findings = (loads(), *checks.results())
-    return Verification(
-        str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings, checks.round_trip.losses()
-    )
+    return Verification(str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings)
 
 
 def _lines(given: Any) -> Iterable[str]:
@@ -156,7 +151,7 @@ class _Checks:
 
     def __init__(self, tokenizer: TrainedTokenizer, folder: Path, exports: list[Path]) -> None:
         self._tokenizer, self._folder, self._exports = tokenizer, folder, exports
-        self.round_trip = RoundTrip(tokenizer)
+        self._round_trip = RoundTrip(tokenizer)
         self._formats: list[Format] = []
         self._unopened: list[CheckResult] = []
         offsets: list[Check] = [Offsets(tokenizer)]
@@ -168,9 +163,9 @@ class _Checks:
             self._formats.append(Format(tokenizer, name, reader))
             if not reader.slow and isinstance(reader.adapter, HuggingFace):
                 offsets.append(OffsetsOfHuggingFace(tokenizer, name, reader.adapter))
-        self._others = [*offsets, Lists(tokenizer), Bulk(tokenizer), Streams(tokenizer)]
+        self._offsets = offsets
 
-    def look(self, lines: list[str], chosen: list[int], pool: ThreadPoolExecutor, *, of_user: bool) -> None:
+    def look(self, lines: list[str], chosen: list[int], pool: ThreadPoolExecutor) -> None:
         """Run every check on some lines, the slow ones on the chosen lines; libraries encode on other cores."""
         tokenizer = self._tokenizer
         normal = [tokenizer.normalize(line) for line in lines]
@@ -180,17 +175,17 @@ class _Checks:
             rows = pool.submit(check.rows, [lines[i] for i in some], [normal[i] for i in some])
             running.append((check, some, rows))
         encodings = [tokenizer.encode(line) for line in lines]
-        batch = Batch(lines, normal, encodings, [tokenizer.decode(encoding.ids) for encoding in encodings], of_user)
+        batch = Batch(lines, normal, encodings, [tokenizer.decode(encoding.ids) for encoding in encodings])
         for check, some, rows in running:
             check.compare(batch.only(some), rows.result())
         sampled = batch.only(chosen)
-        for other in (self.round_trip, *self._formats, *self._others):
+        for other in (self._round_trip, *self._formats, *self._offsets):
             other.look(sampled if other.slow else batch)
 
     def results(self) -> Iterator[CheckResult]:
         """The results, with those of the checks without text."""
         tokenizer, folder = self._tokenizer, self._folder
-        yield from self.round_trip.results()
+        yield from self._round_trip.results()
         yield from self._unopened
         for check in self._formats:
             yield from check.results()
@@ -198,11 +193,10 @@ class _Checks:
             for file in ggufs(place):
                 name = file.name if place == folder else f"{file.resolve().parent.name}/{file.name}"
                 yield pieces_of_gguf(tokenizer, name, file)
-        for other in self._others:
+        for other in self._offsets:
             yield from other.results()
         yield from roles(folder, tokenizer.vocab.tokens)
         yield specials(tokenizer)
         for check in self._formats:
             yield specials_of_format(tokenizer, check.name, check.reader)
-        yield saving(tokenizer, folder)
         yield probe(folder, lambda lines: [tokenizer.encode(line).ids for line in lines])

@@ -84,16 +84,6 @@ def loads(why: str = "") -> CheckResult:
 
 
 @dataclass(frozen=True)
-class Loss:
-    """The changes of `decode(encode(x))` by one rule in one class of characters."""
-
-    rule: str
-    characters: str
-    times: int
-    example: str
-
-
-@dataclass(frozen=True)
 class Verification:
     """All findings about a folder.
 
@@ -108,7 +98,6 @@ class Verification:
     lines: int = 0
     characters: int = 0
     findings: tuple[CheckResult, ...] = ()
-    losses: tuple[Loss, ...] = ()
 
     @property
     def passed(self) -> bool:

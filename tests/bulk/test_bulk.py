@@ -21,7 +21,7 @@ from koktok import Recipe, Tokenizer, load
 from koktok.bulk import Encoder
 from koktok.bulk.table import LONGEST, TABLE_BYTES
 from koktok.bulk.texts import Texts, block_of_utf8
-from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
+from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cut_threes, cuts_of, marks_of
 from koktok.errors import InputError, UsageError
 from koktok.model.vocab import BYTE_CHARS, Vocab, spell
 from koktok.text.normalize import Folds, Normalizer
@@ -43,11 +43,14 @@ RECIPES: dict[str, dict[str, Any]] = {
         "normalize": {"fullwidth": True, "compatibility": True},
         "train": UNAIMED,
     },
+    "digits by threes": {"pretokenize": {"digits": "three"}, "train": UNAIMED},
     "folds": {
         "normalize": {"fullwidth": True, "spaces": True, "quotes": True, "lone_jamo": True, "repeats": 2},
         "train": UNAIMED,
     },
     "superwords": {"train": {"superwords": 0.1, **UNAIMED}},
+    "superbpe": {"train": {"model": "bpe-bytes", "superwords": 0.3}, "pretokenize": {"pattern": "superbpe"}},
+    "exaone-moe": {"train": {"model": "bpe-bytes", "superwords": 0.3}, "pretokenize": {"pattern": "exaone-moe"}},
 }
 
 
@@ -405,12 +408,37 @@ def test_plain_characters_are_normal_beside_anything(folds: Folds) -> None:
         assert normalizer("".join("|" + other + char for char in single)) == "".join(edge + char for char in single)
 
 
+@given(st.lists(st.text("가 12３\ufe0f\u200d,.", min_size=1), min_size=1))
+def test_digits_are_cut_by_threes_as_the_pattern_cuts_them(units: list[str]) -> None:
+    pattern, spelled = Pattern(digits="three"), Texts.of([unit for part in units for unit in safe_parts(part)])
+    begins, ends, upto = cut_threes(spelled.data, spelled.begins, spelled.ends, marks_of(Normalizer()))
+    parts = [spelled.data[a:b].tobytes().decode("utf-16-le") for a, b in zip(begins, ends, strict=True)]
+    wanted = [pattern.pretokenize(unit) for part in units for unit in safe_parts(part)]
+    assert [parts[a:b] for a, b in itertools.pairwise(upto)] == wanted
+
+
+def safe_parts(text: str) -> list[str]:
+    """What lies between the cuts that two neighbours decide."""
+    cuts, marks = cuts_of(Pattern(digits="three")), marks_of(Normalizer())
+    units = [text[:1]]
+    for before, char in itertools.pairwise(text):
+        if cuts[16 * int(marks[ord(before)] & 15) + int(marks[ord(char)] & 15)]:
+            units.append("")
+        units[-1] += char
+    return units
+
+
 @given(text=korean_text())
 def test_safe_cuts_do_not_show(text: str) -> None:
     """What lies between two safe cuts is normalized and cut alone as in its text."""
     normalizer = Normalizer(Folds(repeats=2, spaces=True, lone_jamo=True, compatibility=True))
     marks = marks_of(normalizer)
-    for pattern in (Pattern(), Pattern(split="scripts", digits="single"), Pattern(superwords=True)):
+    for pattern in (
+        Pattern(),
+        Pattern(split="scripts", digits="single"),
+        Pattern(digits="three"),
+        Pattern(superwords=True),
+    ):
         cuts = cuts_of(pattern)
         units = [""]
         for before, char in itertools.pairwise(["\0", *text]):

@@ -24,7 +24,7 @@ _FEW = list("''sStTrRvVeEmMlLdDſ가나ABCab  \n\r\t/.,()12½Ⅳ漢ǅʰªº　\x
 _ALL = [chr(c) for c in np.flatnonzero(MARKS != NOT_PLAIN)]
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", [*RULES, "superbpe"])
 @given(texts=st.lists(st.text(st.sampled_from(_FEW) | st.sampled_from(_ALL), max_size=12), max_size=20))
 @example(
     texts=[
@@ -37,6 +37,8 @@ _ALL = [chr(c) for c in np.flatnonzero(MARKS != NOT_PLAIN)]
         ".\r\n/가",
         "\t가 \x85A",
         "가's'LLama 'T12'd''ſ",
+        "할 수 있다. 그  말이 A는 (나 다).\n/\r\n",
+        "½1234567Ⅳ123 1２34５ 12 3456789",
     ]
 )
 def test_plain_text_is_cut_as_by_the_engine(name: str, texts: list[str]) -> None:

@@ -86,7 +86,7 @@ def plain_cuts(run: str, words: SegmentedCounts) -> list[tuple[int, int, float]]
 
 @given(any_lines, st.sampled_from([Folds(), Folds(repeats=2), Folds(quotes=True, fullwidth=True)]), st.data())
 def test_the_short_way_prepares_runs_as_the_long_one(lines: list[str], folds: Folds, data: st.DataObject) -> None:
-    digits = data.draw(st.sampled_from(["free", "single"]))
+    digits = data.draw(st.sampled_from(["free", "single", "three"]))
     normalizer, pattern = Normalizer(folds), Pattern(digits=digits, superwords=True)
     runs = Counter(run for line in lines for run in runs_of(line))
     order = sorted(runs)

@@ -16,13 +16,14 @@ from conftest import MINI, ROOT, exit_code_here
 from eval import __main__ as runner
 from eval.bits import Compared
 from eval.bits import Material as BitsMaterial
+from eval.kneser_ney import kneser_ney
 from eval.peers import PEERS, Peer, train_peer
 from eval.picture import draw
+from eval.speed import SpeedReport
 from eval.suites import full, quick
 from eval.texts import base_lines, split
 from koktok.adapters import load
-from koktok.metrics.language_model import kneser_ney
-from koktok.report import Report, SpeedReport
+from koktok.report import Report
 from koktok.report.benchmark import SPANS
 
 LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -117,7 +117,7 @@ def test_without_byte_fallback_no_character_becomes_unknown(tmp_path: Path) -> N
     assert any("only characters that the base did not know are unknown" in note for note in made.notes)
     report = verify(made.folder, TEXT, exports=[reference])
     assert report.passed
-    assert next(found for found in report.findings if found.check == "unknown tokens").looked == len(set(TEXT))
+    assert next(found for found in report.findings if found.check == "unknown tokens").checked == len(set(TEXT))
     lost = json.loads((made.folder / "tokenizer.json").read_text())
     rows = [row for row in lost["model"]["vocab"] if row[0] != "e"]
     text = json.dumps({**lost, "model": {**lost["model"], "vocab": [*rows, ["\ue000", -99.0]]}})

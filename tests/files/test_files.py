@@ -164,18 +164,6 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert listed(tmp_path / "guest.sha256") == {"report", "speed"}
 
 
-def test_before_there_were_manifests_only_known_names_are_ours(tmp_path: Path) -> None:
-    old = Product("thing.sha256", "thing", earlier=lambda _: ("a", "gone", "../file", "sub/x"))
-    out = tmp_path / "out"
-    (out / "sub").mkdir(parents=True)
-    for name in ("a", "mine", "sub/x", "../file"):
-        (out / name).write_text("old")
-    write_folder(out, {"b": "1"}, old)
-    assert state(out).items() >= {"mine": b"old", "sub/x": b"old", "b": b"1"}.items()
-    assert "a" not in state(out)
-    assert (tmp_path / "file").read_text() == "old"
-
-
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", ".", "", "a\\b", "a\0b", "a\nb", "/etc/x", 3])
 def test_names_stay_in_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="is no plain name of a file"):

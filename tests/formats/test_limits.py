@@ -31,6 +31,12 @@ WRITERS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.parametrize("what", ["sentencepiece", "gguf"])
+def test_groups_of_three_digits_need_a_pattern(what: str) -> None:
+    assert "groups of three digits" in unsupported_reason(what, UNIGRAM, Pattern(digits="three"))
+    assert not unsupported_reason(what, UNIGRAM, Pattern(digits="free"))
+
+
 @pytest.mark.parametrize(
     ("what", "vocab", "normalizer", "message", "hint"),
     [

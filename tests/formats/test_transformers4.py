@@ -15,7 +15,9 @@ from transformers import AutoTokenizer
 
 from koktok import load
 from koktok.model.special import STYLES
+from koktok.text.patterns import ACROSS_SPACES
 from koktok.tokenizer.restyle import restyle
+from koktok.verification.probes import tricky_lines
 
 CHECK = """
 import json, sys, pathlib
@@ -69,6 +71,20 @@ def _answers_and_names_are_where_version_5_has_them(folder: Path, found: dict[st
     )
     for name, kept, ids in (("pair", pair, pair.sequence_ids()), ("tagged", tagged, tagged.word_ids())):
         assert found[name] == [[list(span) for span in kept["offset_mapping"]], ids]
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("superwords", [0.0, 0.3])
+@pytest.mark.parametrize("pattern", ACROSS_SPACES)
+def test_patterns_across_spaces_give_the_same_ids_in_version_4(
+    pattern: str, superwords: float, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
+) -> None:
+    folder = trained(train={"model": "bpe-bytes", "superwords": superwords}, pretokenize={"pattern": pattern})
+    lines = [*mini, *tricky_lines(), "1234567 12½34567 １２３４"]
+    ours, here = load(folder), AutoTokenizer.from_pretrained(str(folder))
+    rows = [ours.encode(line).ids for line in lines]
+    assert here(lines, split_special_tokens=True, add_special_tokens=False)["input_ids"] == rows
+    assert ask(python4, folder, lines, tmp_path)["ids"] == rows
 
 
 @pytest.mark.network

@@ -41,7 +41,7 @@ emoji 👍🏽 그리고 漢字와 글.
 def unpacked(kind: str) -> Path:
     """A saved vocabulary."""
     folder = Path(tempfile.mkdtemp(prefix="koktok-kinds-")) / kind
-    shutil.copytree(ROOT / "tests" / "folders" / f"v1-{kind}", folder)
+    shutil.copytree(ROOT / "tests" / "folders" / kind, folder)
     for packed in folder.glob("*.xz"):
         packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
         packed.unlink()
@@ -82,9 +82,6 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
     return [row for file in files for row in pa.ipc.open_file(file).read_all().to_pylist()]
 
 
-def text_ids(row: dict[str, Any], kind: str = "mlm") -> list[int]:
+def text_ids(row: dict[str, Any]) -> list[int]:
     """The ids of the text of an instance, before masking."""
-    ids, labels = row["input_ids"], row["labels"]
-    if kind in ("t5", "lm"):
-        return [*ids, *labels] if kind == "t5" else ids
-    return [i if label == IGNORED else label for i, label in zip(ids, labels, strict=True)]
+    return [i if label == IGNORED else label for i, label in zip(row["input_ids"], row["labels"], strict=True)]

@@ -27,10 +27,10 @@ from koktok.files import Checkpoint
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.bert import pairs_layout
 from koktok.instances.borders import MarkedTexts
-from koktok.instances.layout import Frame, best_fit_layout, chunks_layout, gather, sentences_layout
+from koktok.instances.draws import shuffled, uniforms
+from koktok.instances.layout import sentences_layout
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import PackedShard
-from koktok.instances.philox import STATE, next_64, permute, set_stream
 from koktok.instances.reading import read
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, TokenFacts
 from koktok.model.vocab import Vocab
@@ -360,23 +360,19 @@ def test_no_document_has_to_fit_in_memory(tmp_path: Path) -> None:
         ("mlm", {"across": True}),
         ("bert", {}),
         ("bert", {"pairs": "order"}),
-        ("lm", {}),
-        ("lm", {"pack": "best-fit"}),
-        ("t5", {"masking": Masking(unit="span", rate=0.3)}),
     ],
 )
 @pytest.mark.parametrize("text", [f"{DOCUMENT}\n\n가 나.\n다 라.\n", f"\n\n{DOCUMENT}\n\n \n\u200b\n\n\u200b\n\n가.\n"])
 def test_documents_longer_than_everything_and_empty_ones(
     tmp_path: Path, kind: Any, options: dict[str, Any], text: str
 ) -> None:
-    tokenizer = styled("unigram", {"lm": "gpt", "t5": "t5"}.get(kind, "bert"))
-    packed = packed_of(tokenizer, text, tmp_path)
-    made = Instances(packed, Plan(kind=kind, length=16, **options))
+    packed = packed_of(styled("unigram"), text, tmp_path)
+    made = Instances(packed, Plan(kind=kind, length=16, seed=2, **options))
     written = write_instances(packed, made.plan, tmp_path / "out")
     assert written["n_instances"] == [len(made)]
     rows = columns(made)
     assert all(0 < len(row["input_ids"]) <= 16 for row in rows)
-    found = Counter(i for row in rows for i in text_ids(row, kind) if i not in packed.manifest["specials"])
+    found = Counter(i for row in rows for i in text_ids(row) if i not in packed.manifest["specials"])
     if kind == "bert":  # what is too long for a pair loses tokens
         assert {*found} <= {*ids_of(packed)}
         assert all(sum(i == packed.manifest["roles"]["sep_token"] for i in row["input_ids"]) == 2 for row in rows)
@@ -407,17 +403,13 @@ def test_a_text_without_instances_is_an_error(
 
 
 def test_random_numbers_are_those_of_numpys_philox() -> None:
-    state = np.zeros(STATE, np.uint64)
-    set_stream(state, *map(np.uint64, (7, 0, 3, 1)))
-    assert [int(next_64(state)) for _ in range(5)] == np.random.Philox(key=[7, 0], counter=[0, 3, 1, 0]).random_raw(
-        5
-    ).tolist()
-
-
-@given(n=st.integers(1, 300), seed=st.integers(0, 2**64 - 1), epoch=st.integers(0, 2**64 - 1))
-def test_the_shuffle_is_a_permutation(n: int, seed: int, epoch: int) -> None:
-    keys = np.uint64(seed), np.uint64(epoch)
-    assert sorted(permute(i, n, *keys) for i in range(n)) == list(range(n))
+    keys = np.array([3, 9, 3], np.uint64)
+    drawn, offsets = uniforms(7, 1, keys, 2, np.array([5, 0, 3]))
+    raw = np.random.Philox(key=[7, 1], counter=[0, 3, 2, 0]).random_raw(5)
+    assert drawn.tolist() == [*((raw >> 11) / 2**53), *((raw[:3] >> 11) / 2**53)]
+    assert offsets.tolist() == [0, 5, 5, 8]
+    assert sorted(shuffled(300, 2**64 - 1, 1).tolist()) == [*range(300)]
+    assert shuffled(300, 1, 1).tolist() != shuffled(300, 1, 2).tolist()
 
 
 def text_of(lengths: list[int], *, width: int, rows: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -505,7 +497,8 @@ def test_units_are_masked_whole_and_as_the_shares_say() -> None:
             assert way != {"random"} or set(read[unit]) <= set(ordinary.tolist())
             ways += way
     shares = Counter(ways)
-    assert [round(shares[way] / len(ways), 2) for way in ("mask", "kept", "random")] == [0.8, 0.1, 0.1]
+    for way, share in (("mask", 0.8), ("kept", 0.1), ("random", 0.1)):
+        assert shares[way] / len(ways) == pytest.approx(share, abs=0.01)
     other, _ = masking.apply(ids, marks, offsets, mask_id=4, ordinary=ordinary, seed=2, epoch=1)
     assert (other != read).mean() > 0.1
 
@@ -788,67 +781,3 @@ def test_pairs_in_their_frame(packed: Packed) -> None:
         assert kinds == [0] * (ids.index(sep) + 1) + [1] * (len(ids) - ids.index(sep) - 1)
         assert len(ids) <= 48
         assert row["next_sentence_label"] in (0, 1)
-
-
-@pytest.mark.parametrize("pack", ["chunks", "best-fit"])
-@given(sizes=st.lists(st.integers(0, 25), min_size=1, max_size=12), length=st.integers(8, 12))
-def test_streams_hold_every_document_and_its_end(pack: str, sizes: list[int], length: int) -> None:
-    documents = np.concatenate([[0], np.cumsum(sizes)])
-    n = int(documents[-1])
-    none = np.zeros(0, np.int64)
-    shard = PackedShard(np.arange(n), np.zeros(n, np.uint8), documents, none, none, none)
-    layout = (chunks_layout if pack == "chunks" else best_fit_layout)(shard, length)
-    assert layout.closed is not None
-    found = gather(shard, layout, np.arange(len(layout)), Frame(tail=(999,)))
-    rows = [found.ids[a:b].tolist() for a, b in pairwise(found.offsets.tolist())]
-    assert all(0 < len(row) <= length for row in rows)
-    wanted = [[*range(documents[k], documents[k + 1]), 999] for k in range(len(sizes)) if sizes[k]]
-    if pack == "chunks":
-        assert [*chain(*rows)] == [*chain(*wanted)]
-        assert all(len(row) == length for row in rows[:-1])
-    else:
-        assert Counter([*chain(*rows)]) == Counter([*chain(*wanted)])
-        for document in wanted:  # cut only where it is longer than an instance
-            if len(document) <= length:
-                assert any(document == row[i : i + len(document)] for row in rows for i in range(len(row)))
-
-
-def test_rows_of_a_language_model(tmp_path: Path) -> None:
-    gpt = styled("unigram", "gpt")
-    packed = packed_of(gpt, TEXT, tmp_path)
-    end = packed.manifest["roles"]["eos_token"]
-    for pack in ("chunks", "best-fit"):
-        for row in Instances(packed, Plan(kind="lm", length=32, pack=pack)):  # type: ignore[arg-type]
-            ids, labels = row["input_ids"].tolist(), row["labels"].tolist()
-            fresh = [i for i, place in enumerate(row["position_ids"]) if place == 0]
-            assert [i for i, label in enumerate(labels) if label == IGNORED] == fresh
-            assert all(ids[i - 1] == end for i in fresh[1:])
-            assert row["document_ids"][fresh].tolist() == list(range(len(fresh)))
-
-
-def test_spans_become_sentinels(tmp_path: Path) -> None:
-    t5 = styled("unigram", "t5")
-    packed = packed_of(t5, TEXT * 5, tmp_path)
-    first, end = packed.manifest["sentinels"][0], packed.manifest["roles"]["eos_token"]
-    assert t5.vocab.tokens[first] == "<extra_id_0>"
-    plan = Plan(kind="t5", length=64, masking=Masking(unit="span", rate=0.3))
-    raw = Instances(packed, plan)._layouts
-    wanted = sorted(tuple(packed.shard(0).ids[b:e].tolist()) for b, e in zip(raw[0].begins, raw[0].ends, strict=True))
-    found = []
-    for row in Instances(packed, plan):
-        ids, labels = row["input_ids"].tolist(), row["labels"].tolist()
-        assert labels[-1] == end
-        spans: dict[int, list[int]] = {}
-        for i in labels[:-1]:
-            if i in packed.manifest["sentinels"]:
-                spans[i] = []
-            else:
-                spans[[*spans][-1]].append(i)
-        assert [*spans] == packed.manifest["sentinels"][: len(spans)]
-        found.append(tuple(chain(*(spans.get(i, [i]) for i in ids if i != end))))
-    assert sorted(found) == wanted
-    write_instances(packed, plan, tmp_path / "out")
-    assert rows_of(tmp_path / "out") == columns(Instances(packed, plan))
-    gpt = write_packed(restyle(t5, "gpt"), Source.of(tmp_path / "a.txt"), tmp_path / "q", lexicon=lexicon())
-    with pytest.raises(UsageError, match=r"(?s)requires sentinels.*--style t5"):
-        Instances(gpt, plan)

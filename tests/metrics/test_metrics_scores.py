@@ -33,7 +33,6 @@ from koktok.metrics import (
     describe,
     metrics,
     score,
-    speed,
 )
 from koktok.metrics.fidelity import PROBES
 from koktok.metrics.gold import GoldCorpus
@@ -79,8 +78,8 @@ def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], dat
     a, b = whole_again.histogram.sum(axis=0), whole.statistics.histogram.sum(axis=0)
     assert a[: len(b)].tolist() == b[: len(a)].tolist()
     for name, metric in metrics().items():
-        if metric.table == "text" and name in whole.values:
-            again = float(metric.value(whole_again.tables["text"].sums()))
+        if metric.table in ("text", "borders") and name in whole.values:
+            again = float(metric.value(whole_again.tables[metric.table].sums()))
             assert again == pytest.approx(whole.values[name].value, nan_ok=True)
 
 
@@ -355,7 +354,7 @@ def test_compare_takes_names_of_text_gold_and_distribution(subject: Tokenizer, t
     with pytest.raises(UsageError, match="no metric"):
         compare(one, two, "beauty")
     with pytest.raises(UsageError, match="not measured for both"):
-        compare(one, two, "ngram_bits")
+        compare(one, two, "round_trip_nfc")
     with pytest.raises(UsageError, match="not measured on the same text"):
         compare(one, score(subject, Text.of({"x": text.lines[:50]}), resamples=0), "fertility")
 
@@ -390,7 +389,7 @@ def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_p
     assert found["signature"]["tokenizer"] == found["tokenizer"]["digest"]
     assert set(found["signature"]["libraries"]) >= {"koktok", "numpy"}
     assert {"fertility@comments", "fertility@news"} <= found["values"].keys()
-    assert {"fertility", "round_trip_nfc", "ngram_bits", "reachability", "stability_typo"} <= set(found["values"])
+    assert {"fertility", "round_trip_nfc", "reachability", "stability_typo"} <= set(found["values"])
     assert found["values"]["round_trip_nfc"]["value"] == 1
     assert found["values"]["control_injection"]["value"] == 0
 
@@ -519,14 +518,6 @@ def test_word_lists_are_distinct() -> None:
     assert all(word.endswith("다") for word in WORD_LISTS["verbs"].split())
 
 
-def test_speed_is_apart(subject: Tokenizer, text: Text) -> None:
-    found = speed(lambda: subject, text.lines[:50], repeats=1)
-    assert found.encode_mb_s > 0
-    assert found.decode_mb_s is not None
-    assert found.p50_ms <= found.p99_ms
-    assert "throughput" not in score(subject, text, resamples=0).values
-
-
 # ── the registry ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -535,7 +526,7 @@ def test_every_number_of_the_suite_is_there() -> None:
         m.id.split(".")[0].rstrip("abcdefgh0123456789") + "".join(filter(str.isdigit, m.id[:3]))
         for m in metrics().values()
     }
-    assert {f"M{k}" for k in range(1, 31)} | {"X2"} <= numbers
+    assert {f"M{k}" for k in range(1, 31) if k != 28} <= numbers
 
 
 @pytest.mark.parametrize("name", sorted(metrics()))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 from koktok.adapters import load
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.metrics import GoldPage, Page, PageTokens, Text, score
+from koktok.metrics.borders import border_share
 from koktok.metrics.boundaries import boundary_table, by_type
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import Histogram
+from koktok.metrics.entropy import lattice_entropy
 from koktok.metrics.gold import GoldCorpus
-from koktok.metrics.language_model import kneser_ney, lattice_entropy
 from koktok.metrics.registry import metrics, percentile_frequency
 from koktok.model.tokens import Tokens
 from koktok.tokenizer.protocol import Tokenizer
@@ -135,6 +137,29 @@ def test_counts_of_real_tokenizers_by_loops(name: str, trained: Callable[..., Pa
     assert values["split_characters"].value == pytest.approx(sums["split"] / sums["chars"])
     solid = sum(not char.isspace() for line in lines for char in line)
     assert values["nsl"].value == pytest.approx(sums["tokens"] / solid)
+
+
+@pytest.mark.parametrize("name", ["unigram", "bpe", "bpe-bytes", "wordpiece", "syllables", "superwords"])
+def test_borders_are_counted_by_their_definition(name: str, trained: Callable[..., Path], mini: list[str]) -> None:
+    """Law 18: without pieces across spaces no continuation that begins with a space changes the ids before it."""
+    wide = name == "superwords"
+    model = {"model": "unigram" if wide else name, "superwords": 0.3 if wide else 0.0}
+    subject = load(name if name == "syllables" else str(trained(train=model)))
+    lines = [line for line in mini if "  " not in line][::3]
+    moved = spaces = 0
+    for line in lines:
+        places = [k for k in range(1, len(line)) if line[k] == " "]
+        spaces += bool(places)
+        if places:
+            drawn = hashlib.sha256(f"0:{line}".encode()).digest()
+            at = places[int.from_bytes(drawn[:8], "little") % len(places)]
+            whole, before = (subject.encode_lines([text])[0].tolist() for text in (line, line[:at]))
+            moved += whole[: len(before)] != before
+    found = score(subject, Text.of({"x": lines}), resamples=0).values["borders"].value
+    assert found == pytest.approx(moved / spaces)
+    assert (found > 0) == wide
+    assert border_share(subject, lines) == found
+    assert math.isnan(border_share(subject, ["하늘"]))
 
 
 # ── boundaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -362,54 +387,7 @@ def test_renyi_equals_tokenization_scorer(capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
 
 
-# ── language model ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def slow_kneser_ney(train: list[list[int]], test: list[list[int]], size: int) -> list[float]:
-    """Bigrams, with dictionaries."""
-    begin, end = size + 1, size
-    pairs = Counter(pair for line in train for pair in zip([begin, *line], [*line, end], strict=True))
-    before = Counter(word for _, word in pairs)  # distinct left neighbours
-
-    def discount(counts: Counter[object]) -> float:
-        ones, twos = (sum(n == k for n in counts.values()) for k in (1, 2))
-        return ones / (ones + 2 * twos) if ones else 0.5
-
-    low, high = discount(before), discount(pairs)  # type: ignore[arg-type]
-    after: defaultdict[int, list[int]] = defaultdict(list)
-    for (left, _), n in pairs.items():
-        after[left].append(n)
-    found = []
-    for line in test:
-        total = 0.0
-        for left, word in zip([begin, *line], [*line, end], strict=True):
-            p = 1 / (size + 1)
-            p = (max(before[word] - low, 0) + low * len(before) * p) / sum(before.values())
-            if left in after:
-                p = (max(pairs[left, word] - high, 0) + high * len(after[left]) * p) / sum(after[left])
-            total -= math.log2(p)
-        found.append(total)
-    return found
-
-
-@given(
-    st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=8),
-    st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=4),
-)
-def test_kneser_ney_equals_dictionaries(train: list[list[int]], test: list[list[int]]) -> None:
-    bits = kneser_ney(train, test, order=2, size=6)
-    assert [float(b.sum()) for b in bits] == pytest.approx(slow_kneser_ney(train, test, 6))
-
-
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_kneser_ney_is_a_distribution(order: int) -> None:
-    train = [[0, 1, 2, 0, 1], [2, 2, 0], [1]]
-    for prefix in ([], [0], [0, 1], [2, 1, 0]):
-        tails = [[*prefix, word] for word in range(4)]
-        seen = kneser_ney(train, tails, order=order, size=4)
-        p = [2 ** -float(bits[len(prefix)]) for bits in seen]
-        stop = 2 ** -float(kneser_ney(train, [prefix], order=order, size=4)[0][-1])
-        assert sum(p) + stop == pytest.approx(1)
+# ── entropy ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_entropy_of_segmentations_by_listing_them() -> None:

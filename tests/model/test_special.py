@@ -113,11 +113,9 @@ def test_tokens_of_the_user_stay_and_sentinels_are_last() -> None:
 
 
 def test_a_recipe_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(
-        RecipeError, match="the recipe's `format` is 3, and this koktok reads formats 1 and 2"
-    ) as caught:
+    with pytest.raises(RecipeError, match="the recipe's `format` is 3, and this koktok reads format 2") as caught:
         Recipe.from_toml("[recipe]\nformat = 3")
-    assert caught.value.hint == "pip install --upgrade koktok"
+    assert caught.value.hint.startswith("format = 2")
 
 
 @pytest.mark.parametrize(

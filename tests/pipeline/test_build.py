@@ -19,6 +19,7 @@ from koktok.count.counting import counting, read
 from koktok.count.prepared import prepare
 from koktok.count.sample import Sample
 from koktok.errors import InputError, KoktokError, VocabSizeError
+from koktok.metrics.borders import border_share
 from koktok.metrics.silver import Silver
 from koktok.pipeline import words
 from koktok.pipeline.baseline import PlainSentencePiece, our_row
@@ -89,14 +90,15 @@ def test_special_and_reserved_tokens_come_last(tmp_path: Path) -> None:
 
 
 def test_digits_as_the_recipe_says(tmp_path: Path) -> None:
-    source = write(tmp_path / "a.txt", TEXT + "값은 1234567원이다 1234567원\n" * 300)
+    source = write(tmp_path / "a.txt", TEXT + "값은 1234567원이다 1234567원 1,234\n" * 300)
     pieces = {}
-    for digits in ("single", "free"):
+    for digits in ("single", "three", "free"):
         recipe = PLAIN.changed(pretokenize={"digits": digits}, train={"model": "bpe", "vocab_size": 475})
         tokenizer = train([source], recipe).tokenizer
-        pieces[digits] = tokenizer.encode("1234567원").pieces
-    assert pieces["single"] == [" 1", *"234567", "원"]
-    assert pieces["free"] == [" 1234567원"]
+        pieces[digits] = tokenizer.encode("1234567원 1,234").pieces
+    assert pieces["single"] == [" 1", *"234567", "원", " 1", ",", "2", "3", "4"]
+    assert pieces["three"] == [" 123", "456", "7", "원", " 1", ",", "234"]
+    assert pieces["free"] == [" 1234567원", " 1", ",", "234"]
 
 
 def test_lines_and_records_are_text_too() -> None:
@@ -317,6 +319,15 @@ def test_figures_are_those_of_the_text(trained: Trained, mini: list[str]) -> Non
     assert row.tokens_per_eojeol == pytest.approx(len(tokens) / eojeols)
     assert row.byte_fallback == pytest.approx(sum(i < 256 for i in tokens) / len(tokens))
     assert row.unknown == 0
+    assert row.borders == 0
+
+
+def test_borders_of_held_out_sentences_are_those_of_the_lines(trained: Trained, mini: list[str]) -> None:
+    tokenizer = load(trained(train={"superwords": 0.3}))
+    lines = [line for line in mini if " " in line]
+    assert our_row("x", tokenizer, uncut(Counts.from_mapping(dict.fromkeys(lines, 1)))).figures.borders == border_share(
+        tokenizer, sorted({*lines})
+    )
 
 
 def test_unknown_words_and_bytes_are_counted_for_every_model(trained: Trained, mini: list[str]) -> None:

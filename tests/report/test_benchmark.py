@@ -9,11 +9,12 @@ import pytest
 from conftest import koktok
 
 from eval.leaderboard import merged, page
+from eval.speed import SpeedReport, SpeedRow
 from koktok.errors import InputError
 from koktok.metrics import Definition, Value
 from koktok.report import Report, benchmark
 from koktok.report.measure import Entry, measure
-from koktok.report.schema import ReportRow, SpeedReport, SpeedRow, TextInfo
+from koktok.report.schema import ReportRow, TextInfo
 
 CONLLU = "1\t집에\t집+에\tNOUN\tNNG+JKB\t_\t0\troot\t_\t_\n2\t갔다\t가+았+다\tVERB\tVV+EP+EF\t_\t1\tdep\t_\t_\n\n"
 

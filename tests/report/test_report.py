@@ -18,18 +18,15 @@ from hypothesis import example as example_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import Recipe
 from koktok.errors import ArtifactError, UsageError
 from koktok.metrics import Definition, Difference, Text, Value
 from koktok.metrics.gold import GoldCorpus
-from koktok.model.vocab import Vocab
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, pareto_front
 from koktok.report.schema import GoldInfo, ReportRow, Sentence, TextInfo
-from koktok.tokenizer import TrainedTokenizer
 
 Trained = Callable[..., Path]
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -480,34 +477,6 @@ def test_the_summary_is_printed_and_the_file_is_the_last_line(tmp_path: Path) ->
     assert re.split(r"\s{2,}", lines[1].strip())[:5] == heads
     assert lines[3].split()[:3] == ["eojeols", "–", "1.000"]
     assert lines[-1] == str(tmp_path / "out" / "report.html")
-
-
-def test_the_page_carries_the_engine_where_it_is_asked_for(tmp_path: Path) -> None:
-    vocab = Vocab.unigram(dict.fromkeys(" 나는간다", -4.0))
-    folder = TrainedTokenizer(Recipe(), vocab).save(tmp_path / "mine")
-    (tmp_path / "text.txt").write_text("나는 간다\n" * 9, "utf-8")
-    words = ("--text", tmp_path / "text.txt", "--resamples", 0, "--playground", "-o", tmp_path / "out")
-    done = koktok("report", f"ours=koktok:{folder}", "syllables", *words)
-    assert done.returncode == 0, done.stderr
-    told = re.search(r"--playground adds (\d+) kB to report.html: ours\n", done.stderr)
-    assert told
-    page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert page.count("<iframe") == 1
-    assert len(page.encode()) > 1000 * int(told[1])
-    done = koktok("report", "syllables", *words, "--force")
-    assert "koktok trained none of these tokenizers" in done.stderr
-    assert "<iframe" not in (tmp_path / "out" / "report.html").read_text("utf-8")
-
-
-def test_speed_is_apart(tmp_path: Path) -> None:
-    done = koktok(
-        "report", "syllables", "--text", MINI / "essay.txt", "--out", tmp_path, "--speed", "-q", "--resamples", 0
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    data = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
-    assert data["format"] == "koktok-speed"
-    assert data["rows"][0]["scores"]["encode_mb_s"] > 0
-    assert "encode_mb_s" not in (tmp_path / "report.json").read_text(encoding="utf-8")
 
 
 # ── the verb ───────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,15 +12,11 @@ import pytest
 from conftest import ROOT
 from test_report import example
 
-from koktok import Recipe
 from koktok.metrics import Value, metrics
-from koktok.model.vocab import Vocab
 from koktok.report import Report, to_html
 from koktok.report.korean import KOREAN, korean_note
-from koktok.report.playground import to_page
 from koktok.report.rows import COLUMNS
 from koktok.report.schema import ReportRow
-from koktok.tokenizer import TrainedTokenizer
 
 SIZES = {390: 844, 1400: 900}
 
@@ -169,27 +165,3 @@ def strings(node: ast.AST) -> set[str]:
         elif isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 15:
             found.add(part.value)
     return {text for text in found if not any(text != other and text in other for other in found)}
-
-
-def test_a_reader_types_a_sentence_of_his_own(browser: Any, tmp_path: Path) -> None:
-    """The engine stands in a frame that may run its script and ask for nothing."""
-    tokenizer = TrainedTokenizer(
-        Recipe(), Vocab.unigram(dict.fromkeys(" 학교에서는", -4.0) | {"학교": -5.0, "에서": -5.0})
-    )
-    path = tmp_path / "page.html"
-    path.write_text(to_html(example(), to_page({"<mine>": tokenizer})), encoding="utf-8")
-    assert "<iframe" not in to_html(example())
-    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="ko")
-    page, requests, complaints = context.new_page(), [], []
-    page.on("request", lambda request: requests.append(request.url.split("#")[0]))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(path.as_uri())
-    frame = page.frame_locator("iframe[title='koktok playground']")
-    frame.locator("html[data-ready]").wait_for()
-    frame.locator("#text").fill("학교에서는")
-    assert frame.locator("#panes .chip").all_text_contents() == ["▁", "학교", "에서", "는"]
-    frame.locator("#link").click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert {request for request in requests if request != "about:srcdoc"} == {path.as_uri()}
-    assert not complaints
-    context.close()

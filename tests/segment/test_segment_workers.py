@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from koktok.count import Counts, count_words
-from koktok.errors import AnalyserError, UsageError
+from koktok.count import count_words
+from koktok.errors import AnalyserError
 from koktok.segment import Policy, segment_counts, text_to_analyse
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
@@ -125,52 +124,3 @@ def test_cuts_move_behind_the_spaces_of_their_word(kiwi: KiwiSegmenter, mini: li
         spaces = len(word) - len(text)
         assert found.cuts(number[word]) == [cut._replace(offset=cut.offset + spaces) for cut in cuts]
     assert not any(found.cuts(i) for i, word in enumerate(counts.words) if not text_to_analyse(word))
-
-
-def test_the_tail_is_cut_as_its_endings_are() -> None:
-    words = {
-        " 집에서": 9,
-        " 산에서": 8,
-        " 나라": 7,
-        " 먹었다": 7,
-        " 바다에서": 1,
-        " 씻었다": 1,
-        " 쿠쿠": 1,
-        "산에서": 1,
-    }
-    counts = Counts.from_mapping(words)
-    asked: list[str] = []
-
-    class Taught:
-        def signature(self) -> str:
-            return "taught"
-
-        def analyse(self, given: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-            cuts = {"집에서": [1], "산에서": [1], "나라": [], "먹었다": [1, 2]}
-            for word in given:
-                asked.append(word)
-                edges = [0, *cuts[word], len(word)]
-                yield tuple(Morpheme(a, b, "NNG", word[a:b]) for a, b in pairwise(edges))
-
-    found = segment_counts(counts, Taught(), ALL, mass=0.9)
-    pieces = {word: found.pieces(i) for i, word in enumerate(found.words)}
-    assert sorted(asked) == sorted(["집에서", "산에서", "나라", "먹었다"])
-    assert pieces[" 바다에서"] == [" 바다", "에서"]
-    assert pieces[" 씻었다"] == [" 씻", "었", "다"]
-    assert pieces[" 쿠쿠"] == [" 쿠쿠"]
-    assert pieces["산에서"] == ["산", "에서"]
-    with pytest.raises(UsageError, match="in jamo every word is analysed"):
-        segment_counts(counts, Taught(), ALL, as_jamo=True, mass=0.9)
-
-
-def test_the_tail_of_mini_is_cut_much_as_kiwi_would(kiwi: KiwiSegmenter, mini: list[str]) -> None:
-    counts = count_words(mini)
-    whole, part = (segment_counts(counts, kiwi, ALL, mass=mass) for mass in (1.0, 0.8))
-    assert part.words == whole.words
-    assert segment_counts(counts, kiwi, ALL, mass=0.8).digest() == part.digest()
-    both = right = 0
-    for i in range(len(whole)):
-        told, true = ({cut.offset for cut in found.cuts(i)} for found in (part, whole))
-        both += len(told) + len(true)
-        right += 2 * len(told & true)
-    assert 0.9 < right / both < 1

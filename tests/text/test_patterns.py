@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -17,15 +18,17 @@ from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 
 from koktok import Recipe, load
+from koktok.adapters.conversion import gguf_table
 from koktok.bulk.units import cuts_of
 from koktok.errors import InputError, RecipeError
 from koktok.formats import gguf
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import ranks_of
+from koktok.metrics.borders import border_share
 from koktok.model.vocab import unspell
 from koktok.text.normalize import Normalizer
-from koktok.text.patterns import LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
-from koktok.text.pretokenize import Pattern
+from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
+from koktok.text.pretokenize import Pattern, words
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.probes import tricky_lines
 
@@ -93,6 +96,53 @@ def test_tiktoken_gives_the_same_ids(folder: Path, mini: list[str]) -> None:
         assert encoding.encode_ordinary(tokenizer.normalize(line)) == tokenizer.encode(line).ids
 
 
+@pytest.mark.parametrize("name", ACROSS_SPACES)
+@pytest.mark.parametrize("superwords", [0.0, 0.3])
+def test_superwords_are_learnt_only_if_asked_for(
+    name: str, superwords: float, trained: Callable[..., Path], mini: list[str]
+) -> None:
+    tokenizer = load(trained(train={"model": "bpe-bytes", "superwords": superwords}, pretokenize={"pattern": name}))
+    pieces = [unspell(piece) for piece in tokenizer.vocab.pieces]
+    crossing = [piece for piece in pieces if re.search(r"\S\s", piece)]
+    assert bool(crossing) == bool(superwords)
+    assert not any(re.search(r"\s[0-9]|[0-9]\s", piece) for piece in pieces)
+    assert (border_share(tokenizer, mini) > 0) == bool(superwords)
+    assert any(piece.endswith("다.") for piece in pieces) == (name == "superbpe")
+    narrow = [tokenizer.encode(line, superwords=False).ids for line in mini]
+    assert (narrow == [tokenizer.encode(line).ids for line in mini]) == (not superwords)
+    assert not any(" " in tokenizer.decode([i]).lstrip(" ") for row in narrow for i in row)
+
+
+@given(korean_text())
+def test_words_alone_are_cut_as_in_their_text(text: str) -> None:
+    """So a vocabulary without pieces across spaces gives the ids that were counted (law 11)."""
+    normal = Normalizer()(text)
+    for name in ACROSS_SPACES:
+        pattern = PublishedPattern(name=name)
+        inside = pattern.within_words
+        assert inside.pretokenize(normal) == [part for word in words(normal) for part in inside.pretokenize(word)]
+        if "\n" not in normal and "\r" not in normal:
+            assert {*pattern.cuts(normal)} <= {*inside.cuts(normal)}
+
+
+@pytest.mark.parametrize("name", ACROSS_SPACES)
+def test_llama_cpp_has_it_by_name(name: str, trained: Callable[..., Path]) -> None:
+    folder = trained(train={"model": "bpe-bytes", "superwords": 0.3}, pretokenize={"pattern": name})
+    own = load(folder)
+    table = gguf.table_of(own.vocab, own.pattern, own.normalizer)
+    assert table.pre == name
+    assert sum("ends llama.cpp" in note for note in gguf.notes(table)) == 1
+    assert gguf_table(load(f"hf:{folder / 'tokenizer.json'}")).pre == name
+
+
+def test_steps_are_one_expression() -> None:
+    assert PublishedPattern(name="superbpe").to_hf()["pretokenizers"][1]["pattern"] == {"Regex": r"(?=(\d{3})+(?!\d))"}
+    text = "½1234567Ⅳ123 1２34５ 12 3456789 12,345"
+    assert (
+        "|".join(regex.findall(PUBLISHED["superbpe"], text)) == "½1|234|567Ⅳ|123| |1２|34５| |12| |3|456|789| |12|,|345"
+    )
+
+
 @pytest.mark.parametrize("pattern", [Pattern(split="scripts", digits="single"), Pattern(), *map(_published, NAMES)])
 def test_javascript_reads_it(pattern: Pattern, mini: list[str]) -> None:
     if not shutil.which("node"):
@@ -125,7 +175,7 @@ def test_spaces_behind_words_are_safe_cuts() -> None:
     for char in "가a1.!漢カ\u0301":
         for name in NAMES:
             for rest in ("", " ", "\n", " 나", "\n 나"):
-                both = PublishedPattern(name=name).pretokenize(f"나{char} {rest}나")
+                both = PublishedPattern(name=name).within_words.pretokenize(f"나{char} {rest}나")
                 assert len(f"나{char}") in [sum(map(len, both[:i])) for i in range(len(both))]
 
 

@@ -36,6 +36,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     **MODELS,
     "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "free digits": {"pretokenize": {"digits": "free"}},
+    "digits by threes": {"pretokenize": {"digits": "three"}},
+    "bytes, digits by threes": {**MODELS["bpe-bytes"], "pretokenize": {"digits": "three"}},
     "no prefix": {"pretokenize": {"prefix_space": False}},
     "folds": {"normalize": {**dict.fromkeys(FOLDS, True), "repeats": 2}},
     "superwords": {"train": {"superwords": 0.2}},
@@ -49,6 +51,15 @@ RECIPES: dict[str, dict[str, Any]] = {
     "fallback syllable": {"jamo": "fallback", "train": {"model": "syllable", "vocab_size": 1800}},
     "prefixed bytes": {**MODELS["bpe-bytes"], "pretokenize": {"prefix_space": True}},
     "published bytes": {**MODELS["bpe-bytes"], "pretokenize": {"pattern": "llama3"}},
+    "superbpe": {**MODELS["bpe-bytes"], "pretokenize": {"pattern": "superbpe"}},
+    "superbpe, superwords": {
+        "train": {"model": "bpe-bytes", "superwords": 0.3},
+        "pretokenize": {"pattern": "superbpe"},
+    },
+    "exaone-moe, superwords": {
+        "train": {"model": "bpe-bytes", "superwords": 0.3},
+        "pretokenize": {"pattern": "exaone-moe"},
+    },
     "scripts bytes": {**MODELS["bpe-bytes"], "pretokenize": {"split": "scripts", "digits": "single"}},
     "superword bytes": {"train": {"superwords": 0.2, "model": "bpe-bytes"}},
     **{

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
-from tokenizers import Tokenizer as Library
 from transformers import AutoTokenizer
 
 from koktok import Recipe, Tokenizer, load, train
 from koktok.errors import RecipeError
-from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.restyle import restyle
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -65,20 +63,6 @@ def test_texts_with_special_and_added_tokens_are_restored(trained: Callable[...,
         assert "".join(auto.decode([i]) if i == len(auto) - 1 else "" for i in ids) == "<new>" * text.count("<new>")
 
 
-def test_folders_of_format_1_have_a_space_before_every_part(trained: Callable[..., Path], tmp_path: Path) -> None:
-    folder = trained(train={"vocab_size": 2300}, pretokenize={"prefix_space": True})
-    now = load(folder)
-    before = TrainedTokenizer(now.recipe.changed(format=1), now.vocab)
-    library = Library.from_file(str(before.save(tmp_path / "before") / "tokenizer.json"))
-    again = load(tmp_path / "before")
-    assert (now.prefix, before.prefix, again.prefix) == ("first", "each", "each")
-    for text in ("집", " 집", "집<mask>에", "<s> 집"):
-        ids = again.encode(text, allowed_special="all").ids
-        assert ids == library.encode(text, add_special_tokens=False).ids
-        assert again.encode_ids([text], allowed_special="all")[0].tolist() == ids
-    assert now.encode("집<mask>에", allowed_special="all").ids != before.encode("집<mask>에", allowed_special="all").ids
-
-
 @given(
     words=st.lists(korean_text().flatmap(lambda text: st.sampled_from(text.split() or ["가"])), min_size=1, max_size=8)
 )
@@ -112,7 +96,6 @@ def test_the_model_and_the_style_decide_by_default() -> None:
     assert not any(on(model=model) for model in ("wordpiece", "wordpiece-bytes", "word", "ngram", "morpheme"))
     assert Recipe(train={"model": "bpe"}).pretokenize.prefix_space
     assert not Recipe(train={"model": "bpe-bytes"}).pretokenize.prefix_space
-    assert not Recipe.from_toml("[recipe]\nformat = 1").pretokenize.prefix_space
     assert not on(special={"style": "bert"}, pretokenize={"prefix_space": False})
     assert not on(special={"style": "bert"}, train={"model": "wordpiece"})
     bert = Recipe().changed(model="bpe-bytes", style="bert")

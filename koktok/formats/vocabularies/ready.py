@@ -1,14 +1,8 @@
-"""A trained folder packed into one small file, and unpacked.
-
-The packed file has only what the rest cannot be derived from: pieces sorted by spelling, which compresses well, each with its
-score (of a unigram) or its rank; koktok.toml and the model card. `koktok.formats` writes all other files again, and koktok.toml
-has their checksum.
-"""
+"""Ready vocabularies by name: what travels of each, and its folder in the cache."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
 import tomllib
 from collections.abc import Mapping
@@ -17,10 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import ArtifactError, UsageError, did_you_mean
+from koktok.errors import UsageError, did_you_mean
 from koktok.files import cache_dir, is_intact, path_of, write_folder
-from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of, read_folder
-from koktok.model.vocab import SCORE_STEP, Vocab
+from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of
+from koktok.formats.hf import vocab_from_json
+from koktok.model.vocab import Vocab
 from koktok.recipe import Recipe
 
 HERE = Path(__file__).resolve().parent
@@ -35,7 +30,6 @@ class ReadyVocabulary:
 
     name: str
     title: str
-    digest: str
     recipe: Recipe
 
     @property
@@ -43,38 +37,43 @@ class ReadyVocabulary:
         """The corpora of its training, by their names for `koktok train`."""
         return tuple(f"corpus:{source.name}" for source in self.recipe.sources)
 
+    def _kept(self, name: str) -> str:
+        return (HERE / self.name / name).read_text(encoding="utf-8")
+
     @cached_property
-    def _content(self) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(lzma.decompress(self._pack.read_bytes()))
-        return content
+    def _signature(self) -> dict[str, Any]:
+        signature: dict[str, Any] = tomllib.loads(self._kept(MARK))["signature"]
+        return signature
+
+    @property
+    def digest(self) -> str:
+        """The digest of its pieces and scores."""
+        return str(self._signature["vocab"])
+
+    @cached_property
+    def _json(self) -> str:
+        return lzma.decompress((HERE / self.name / "tokenizer.json.xz").read_bytes()).decode()
 
     @cached_property
     def vocab(self) -> Vocab:
         """Its pieces with their scores."""
-        content = self._content
-        numbers = dict(zip(content["pieces"].split("\0"), content["numbers"], strict=True))
-        order = sorted(numbers, key=lambda piece: (numbers[piece], piece))
-        scores = tuple(-numbers[piece] * SCORE_STEP for piece in order) if content["kind"] == "unigram" else ()
-        return Vocab(
-            content["kind"], tuple(order), scores, tuple(content["specials"]), byte_fallback=content["byte_fallback"]
-        )
+        return vocab_from_json(self._json, self._signature["kind"])
 
     @cached_property
     def trained(self) -> Recipe:
         """The recipe of its training, with the digests of the sources."""
-        return Recipe.from_toml(self._content["toml"], stored=True)
+        return Recipe.from_toml(self._kept(MARK))
 
     @property
     def card(self) -> str:
         """Its model card."""
-        return str(self._content["card"])
+        return self._kept(CARD)
 
     @cached_property
     def files(self) -> Mapping[str, str | bytes]:
-        """The files of its folder by name."""
-        signature = tomllib.loads(self._content["toml"])["signature"]
-        signature = {k: v for k, v in signature.items() if k not in ("kind", "vocab", "seal")}
-        return {**files_of(self.trained, self.vocab, signature), CARD: self.card}
+        """The files of its folder by name: those that travel, and those of other libraries, which are made of them."""
+        made = files_of(self.trained, self.vocab, {})
+        return {**made, MARK: self._kept(MARK), "tokenizer.json": self._json, CARD: self.card}
 
     def differences(self, folder: Path) -> list[str]:
         """The files that are missing in that folder, or different."""
@@ -90,17 +89,13 @@ class ReadyVocabulary:
         """Its recipe, for `koktok train --recipe`."""
         return HERE / f"{self.name}.toml"
 
-    @property
-    def _pack(self) -> Path:
-        return HERE / f"{self.name}.xz"
-
     def write(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, see `Tokenizer.save`."""
         return write_folder(folder, self.files, TOKENIZER, force=force)
 
     def folder(self) -> Path:
         """Its folder in the cache, written on first use, and again if a file was changed."""
-        digest = hashlib.sha256(self._pack.read_bytes()).hexdigest()[:16]
+        digest = hashlib.sha256((self._kept(MARK) + self.card).encode()).hexdigest()[:16]
         place = cache_dir() / "vocabularies" / digest / self.name
         if not is_intact(place, TOKENIZER):
             for name in (*self.files, TOKENIZER.manifest):  # only koktok writes in the cache
@@ -131,7 +126,7 @@ def find(name: str) -> ReadyVocabulary:
         )
     text = (HERE / f"{name}.toml").read_text(encoding="utf-8")
     about = tomllib.loads(text)["vocabulary"]
-    return ReadyVocabulary(name, about["title"], about["digest"], Recipe.from_toml(text))
+    return ReadyVocabulary(name, about["title"], Recipe.from_toml(text))
 
 
 def _names() -> list[str]:
@@ -147,23 +142,3 @@ def folder_of(path: Path) -> Path:
             return find(rest).folder()
         path = Path(rest)
     return path.parent if path.is_file() and (path.parent / MARK).is_file() else path
-
-
-def packed(folder: Path) -> bytes:
-    """The packed file of a trained folder, the same bytes for the same folder."""
-    _, vocab, _ = read_folder(folder)
-    numbers = [round(-score / SCORE_STEP) for score in vocab.scores] or range(len(vocab.pieces))
-    by_spelling = dict(sorted(zip(vocab.pieces, numbers, strict=True)))
-    content: dict[str, Any] = {
-        "toml": (folder / MARK).read_text(encoding="utf-8"),
-        "card": (folder / CARD).read_text(encoding="utf-8"),
-        "kind": vocab.kind,
-        "specials": vocab.specials,
-        "byte_fallback": vocab.byte_fallback,
-        "pieces": "\0".join(by_spelling),
-        "numbers": [*by_spelling.values()],
-    }
-    if "\0" in "".join(by_spelling):
-        raise ArtifactError(f"`{folder}` has a piece with a null character, which cannot be packed")
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-    return lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
