@@ -483,8 +483,8 @@ SPILLING = """
 import os, sys
 from koktok.count import shards
 from koktok.text.blocks import Block
-token_files.KEPT = 0
-with token_files.Shards() as count:
+shards.KEPT = 0
+with shards.Shards() as count:
     count.count([Block.of(["나는 집에 간다"])], name="x")
     assert count.spilled and count.words[0].frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
     if sys.argv[1] == "killed":
