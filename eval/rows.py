@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 from koktok.adapters import LibraryTokenizer, load
 from koktok.errors import ArtifactError
+from koktok.files import read_utf8
 from koktok.formats.detect import IN_A_FOLDER
-from koktok.formats.hf import parsed, utf8
+from koktok.formats.hf import parsed
 from koktok.model.tokens import Tokens
 from koktok.model.vocab import UNKNOWN
 
@@ -126,7 +127,7 @@ class KiwiSubwords(LibraryTokenizer):
 
 def open_kiwi_sw(spec: str, path: Path) -> KiwiSubwords:
     """The file of a SwTokenizer."""
-    parsed(utf8(path), str(path))  # Kiwi ends the whole process on what is no JSON
+    parsed(read_utf8(path), str(path))  # Kiwi ends the whole process on what is no JSON
     name = path.resolve().parent.name if path.stem == "tokenizer" else path.stem
     return KiwiSubwords(spec, name, path)
 
@@ -156,6 +157,6 @@ def _is_list(file: Path) -> bool:
     """Whether a file is a list of characters, and no WordPiece."""
     if file.suffix != ".txt":
         return False
-    pieces = utf8(file).splitlines()
+    pieces = read_utf8(file).splitlines()
     words = [piece for piece in pieces if piece and not (piece[0] in "[<" and piece[-1] in "]>")]
     return any(name in pieces for name in UNKNOWN) and max(map(len, words), default=0) == 1

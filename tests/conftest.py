@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from koktok.count import sample
 from koktok.files import workplace
 from koktok.model.vocab import KINDS
 from koktok.pipeline.train import train
@@ -124,6 +125,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def kiwi() -> KiwiSegmenter:
     """One Kiwi for the whole run: loading it takes seconds."""
     return KiwiSegmenter()
+
+
+def sample_above(monkeypatch: pytest.MonkeyPatch, words: int) -> None:
+    """Draw a sample of more than so many distinct words, for a vocabulary of any size."""
+    monkeypatch.setattr(sample, "WHOLE", words)
+    monkeypatch.setattr(sample, "PER_ID", 0)
 
 
 def read_lines(text: Any, **how: Any) -> list[str]:

@@ -161,7 +161,7 @@ def check(base: Path, chosen: list[str]) -> None:
             assert tokenizer.decode(tokenizer.encode("나는 집에").ids) == "나는 집에", name
     looks: dict[str, Callable[[], bool]] = {
         "export tiktoken": lambda: len(load_ranks(base / "tiktoken").ranks) > 1000,
-        "count": lambda: all(len(CountFile.open(base / name).words) for name in ("c.parquet", "c.runs.parquet")),
+        "count": lambda: all(CountFile.open(base / name).every(1)[0] for name in ("c.parquet", "c.runs.parquet")),
         "extend": lambda: bool(koktok.load(base / "extended" / "tokenizer.json").encode("나는 집에").ids),
         "extend --apply": lambda: len(load_file(base / "model" / "model.safetensors")["lm_head.weight"]) > 2000,
         "playground": lambda: (base / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>"),

@@ -3,71 +3,124 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import sample_above
 from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok import Recipe
 from koktok.count import Counts, sample
-from koktok.count.sample import WHOLE, enough, sampled, weights
+from koktok.count.sample import WHOLE, drawn_from, enough, sampled
 from koktok.pipeline.train import train as train_tokenizer
 from koktok.segment import Morpheme
 
-NUMBERS = st.lists(st.integers(1, 60), min_size=1, max_size=80).map(lambda n: np.array(n, np.uint64))
+tables = st.dictionaries(st.text("가나다는 a", min_size=1, max_size=4), st.integers(1, 60), min_size=1, max_size=80)
 
 
-@given(NUMBERS, st.integers(1, 90))
-def test_a_sample_keeps_the_total_the_frequent_and_no_more_than_was_asked(n: np.ndarray, most: int) -> None:
-    found = weights(n, most)
-    assert found.sum() == n.sum()
-    assert min(most, len(n)) * 0.98 - 1 <= np.count_nonzero(found) <= most
-    if len(n) <= most:
-        assert found.tolist() == n.tolist()
+@given(tables, st.integers(1, 90), st.data())
+def test_a_sample_is_the_same_from_any_tables_in_any_order(n: dict[str, int], most: int, data: st.DataObject) -> None:
+    """Laws 5 and 8; and a smaller one is a part of a larger one."""
+    counts = Counts.from_mapping(n)
+    found = sampled(counts, most)
+    rows = data.draw(st.permutations(list(n)))
+    size = data.draw(st.integers(1, len(rows)))
+    tables = [Counts.from_mapping({word: n[word] for word in rows[i : i + size]}) for i in range(0, len(rows), size)]
+    drawn = drawn_from([table.frame for table in tables], most + data.draw(st.integers(0, 9)))
+    assert drawn.counts(most) == found
+    assert (drawn.words, drawn.total) == (len(n), sum(n.values()))
+    assert {*sampled(counts, max(1, most - 1)).words} <= {*found.words}
+    whole = data.draw(st.integers(1, 90))
+    drawn = drawn_from([table.frame for table in tables], most, whole)
+    assert drawn.counts() == (counts if len(n) <= whole else found)
+
+
+@given(tables, st.integers(1, 90))
+def test_a_sample_keeps_the_total_and_the_frequent_words(n: dict[str, int], most: int) -> None:
+    counts = Counts.from_mapping(n)
+    found = sampled(counts, most)
+    assert len(found) == min(most, len(n))
+    if found.seen is None:
+        assert found == counts
         return
-    assert (found[found > 0] >= n[found > 0]).all(), "a word stands for itself at least"
-    thinned = n[found != n]
-    least = int(thinned.max())  # no word that comes oftener than one that was thinned is touched
-    assert (found[n > least] == n[n > least]).all()
+    assert dict(zip(found.words, found.seen.tolist(), strict=True)).items() <= n.items()
+    same = found.n == found.seen
+    if not same.all():
+        assert found.total == counts.total
+        least = int(found.seen[~same].max())  # no word that occurs more often than one that was thinned is touched
+        assert {word for word, times in n.items() if times > least + 1} <= {*found.words}
+
+
+def test_the_hash_of_a_word_is_that_of_every_machine() -> None:
+    """FNV-1a, and the end of MurmurHash3, in whole numbers of Python."""
+
+    def plain(word: str) -> int:
+        key = 0xCBF29CE484222325
+        for byte in word.encode():
+            key = (key ^ byte) * 0x100000001B3 % 2**64
+        for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+            key = (key ^ key >> 33) * factor % 2**64
+        return key ^ key >> 33
+
+    words = ["", "a", " 집에서", "\0", "한국어 토크나이저는 " * 9]
+    assert sample._hashes_of(Counts.from_mapping(dict.fromkeys(words, 1)).frame).tolist() == list(
+        map(plain, sorted(words))
+    )
 
 
 def test_sums_over_words_are_right_on_average() -> None:
-    """Of 40 stems with 50 rare words each, every stem keeps its weight to within two words' worth."""
+    """Of 40 stems with 50 rare words each, the sums of the sample differ from those of all words as chance has it."""
     chance = np.random.default_rng(1)
-    n = chance.integers(1, 4, 2000).astype(np.uint64)
-    found = weights(n, 700)
-    step = n.sum() / 700
-    assert np.abs(found.reshape(40, 50).sum(axis=1) - n.reshape(40, 50).sum(axis=1).astype(float)).max() < 2.5 * step
-    # Periodic words are no trap: of four forms of each stem none is always left out.
-    forms = weights(np.ones(4000, np.uint64), 1000).reshape(-1, 4).sum(axis=0)
-    assert forms.min() > 100
+    n = {f" {chr(0xAC00 + 28 * i)}{j}": int(chance.integers(1, 4)) for i in range(40) for j in range(50)}
+    found = sampled(Counts.from_mapping(n), 700)
+    of_stem, of_sample = Counter[str](), Counter[str]()
+    for into, words in ((of_stem, n.items()), (of_sample, found.items())):
+        for word, times in words:
+            into[word[:2]] += times
+    step = sum(n.values()) / 700
+    off = np.array([of_sample[stem] - of_stem[stem] for stem in of_stem]) / step
+    assert abs(off.mean()) < 1e-9
+    assert 2 < np.sqrt(np.mean(off**2)) < 4.5  # some 17 words are drawn of a stem's 50, each with a chance of a third
+    # Forms of one stem differ in their last characters, and none is left out.
+    forms = Counter(
+        word[-1]
+        for word in sampled(Counts.from_mapping({f"{i}{c}": 1 for i in range(1000) for c in "은는이가"}), 1000).words
+    )
+    assert min(forms.values()) > 200
 
 
 def test_more_text_keeps_more_words_and_nothing_jumps() -> None:
     sizes = [enough(n) for n in range(WHOLE - 50, WHOLE + 50)]
     assert sizes == sorted(sizes)
     assert np.diff(sizes).max() <= 1
-    n = np.array([1] * 900 + [2] * 300 + [9] * 100, np.uint64)
-    assert np.count_nonzero(weights(n, 1299) != n) <= 8, "one word less is no other sample"
+    n = {f"{i}": 1 + (i % 13 > 8) + 7 * (i % 13 > 11) for i in range(1300)}
+    counts = sampled(Counts.from_mapping(n), 1299)
+    assert counts.seen is not None
+    assert np.count_nonzero(counts.n != counts.seen) <= 8, "one word less is no other sample"
 
 
-def test_samples_are_counts_with_their_own_occurrences(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_larger_vocabularies_see_more_words_and_the_sample_ends_growing() -> None:
+    ids = (0, 8_000, 32_000, 64_000, 128_000, 200_000)
+    sizes = [enough(2_000_000, size) for size in ids]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == sizes[2] < sizes[3] < sizes[4] < sizes[5]
+    assert enough(500_000, 128_000) == 500_000
+    assert enough(10**9, 32_000) == enough(10**8, 32_000) < 2_000_000
+
+
+def test_documents_are_thinned_as_occurrences_are(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = Counts.from_mapping({f"w{i:03}": 1 + (i % 10 == 0) * i for i in range(300)})
     counts.documents = counts.n.copy()
     some = sampled(counts, 100)
-    every = counts.as_dict()
-    assert some.seen is not None
-    assert dict(zip(some.words, some.seen.tolist(), strict=True)).items() <= every.items()
-    assert some.total == counts.total
     assert some.documents is not None
-    assert (some.documents == some.n).all(), "documents are thinned as words are"
+    assert (some.documents == some.n).all()
     assert sampled(counts, 300) is counts
-    assert sampled(counts, 100) == some, "no chance but the words"
-    monkeypatch.setattr(sample, "WHOLE", 4)
+    sample_above(monkeypatch, 4)
     assert enough(9) == math.isqrt(36)
 
 
@@ -138,7 +191,7 @@ def test_the_dials_mean_the_same_on_both_sides_of_every_threshold(preset: str, m
     monkeypatch.setattr("koktok.pipeline.train.in_subprocess", lambda *_, **__: Known(cut))
     tokens, f1, words = figures(lines, cut, held, preset=preset, min_count=1)
     for whole in (words - 1, words // 3):
-        monkeypatch.setattr(sample, "WHOLE", whole)
+        sample_above(monkeypatch, whole)
         fewer = figures(lines, cut, held, preset=preset)
         assert fewer[2] == pytest.approx(min(words, math.isqrt(words * whole)), rel=0.02)
         assert fewer[0] == pytest.approx(tokens, rel=0.005)

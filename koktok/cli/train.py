@@ -108,7 +108,7 @@ def train(
     if dry_run:
         shown.print_estimate(sources, chosen, threads)
         return
-    again = force or ((out / MARK).is_file() and (bool(like) or _trained_so(out, chosen, sources)))
+    again = force or ((out / MARK).is_file() and (bool(like) or _asked_so(out, chosen, sources)))
     check_folder(out, TOKENIZER, same=lambda _: again)
     options = Options(dictionary, like, None if cache else False, lexicon, threads, measured=True)
     if frontier:
@@ -133,7 +133,7 @@ def train(
             sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen)))
         )
         progress("measure", 0, None)
-        if compare and not training.reading.pruned:
+        if compare and training.reading.complete:
             shown.note_comparison(training, progress)
         compared = compare_with_peers(training, peer=compare)
         training.save(out, compared.rows, force=force)
@@ -147,14 +147,11 @@ def train(
         )
 
 
-def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
-    """Whether a folder was trained with this recipe on this text, as far as can be seen before the training."""
-    from koktok.count.count_files import CountFile
+def _asked_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
+    """Whether a folder was trained with this recipe on sources of these names; their text is compared when the folder is written."""
     from koktok.errors import ArtifactError
     from koktok.formats.folder import MARK, read_folder
     from koktok.recipe import Recipe
-    from koktok.text.records import STDIN, ReadReport
-    from koktok.text.sources import read
 
     if (folder / "frontier.json").is_file():
         return Recipe.load(folder / MARK) == recipe
@@ -162,15 +159,7 @@ def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool
         there = read_folder(folder)[0]
     except ArtifactError:
         return False
-    if there.sources and any(path == STDIN or CountFile.at(path) for source in sources for path in source.paths):
-        digests = {source.name: source.digest for source in there.sources}  # compared at the end
-    else:
-        report = ReadReport()
-        for _ in read(sources, report=report):
-            pass
-        digests = report.digests
-    ours = [(source.name, source.weight, digests.get(source.name)) for source in sources]
-    theirs = [(source.name, source.weight, source.digest) for source in there.sources]
+    ours, theirs = ([(source.name, source.weight) for source in some] for some in (sources, there.sources))
     return ours == theirs and there.model_copy(update={"sources": (), "holdout": recipe.holdout}) == recipe
 
 

@@ -81,7 +81,7 @@ def print_training(
     """Table, sentences and signature on stdout, notes on stderr."""
     rows, silver, plain = compared.rows, compared.silver, compared.peer
     held = training.reading.held.total
-    unit = "words" if training.reading.runs is None else "sentences"
+    unit = "sentences" if training.tokenizer.recipe.train.superwords else "words"
     where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
     unknown = any(row.figures.unknown for row in rows)
     columns = ("tokenizer", "tokens/eojeol", "F1", "F1 all", "josa", "eomi", "bytes", *(["unk"] if unknown else []))
@@ -209,12 +209,13 @@ def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | Non
     expected = estimate(sources, recipe, threads=threads)
     how = "counted" if expected.counted == 1 else f"from {expected.counted:.1%} of the text, by Heaps' law"
     files = [(source.name, sum(file.stat().st_size for file in source.paths if file.is_file())) for source in sources]
+    stages = ", ".join(f"{stage} {seconds:,.0f}" for stage, seconds in expected.stages.items())
     rows = [(name, f"{size:,} bytes") for name, size in files]
     rows += [
         (f"eojeols ({how})", f"{expected.eojeols:,}"),
         ("distinct words", f"{expected.distinct:,}"),
         ("distinct words to train on", f"{expected.trained:,}"),
-        ("analysis, nothing cached, about", f"{expected.seconds:,.0f} s in {expected.analysers} processes"),
+        ("time, nothing cached, about", f"{expected.seconds:,.0f} s: {stages}"),
         ("memory, about", f"{expected.memory / (1 << 30):.1f} GiB, and 0.35 GiB for each process of the analyser"),
         ("model, ids", f"{recipe.train.model}, {recipe.train.vocab_size:,}"),
         ("segmenter, policy", f"{recipe.segment.segmenter}, {recipe.segment.policy}"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.cluster.spark import plain_errors
-from koktok.count.counting import read
+from koktok.count.counting import counting
 from koktok.errors import AnalyserError, InputError
 from koktok.pipeline.words import training_words
 from koktok.recipe import Recipe
@@ -37,7 +37,8 @@ _KEPT: dict[tuple[str, str], Segmenter] = {}
 def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | None = None) -> list[str]:
     """Return the distinct words that a training analyses, without leading spaces, in code-point order."""
     recipe = recipe or Recipe()
-    words = training_words(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe)
+    with counting(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0) as counted:
+        _, words = training_words(counted, recipe)
     return sorted({text_to_analyse(word) for word in words.counts.words} - {""})
 
 

@@ -188,18 +188,21 @@ class CountFile:
             raise InputError(f"the count file `{self.path}` counts more than {_MOST:,} words", hint=_AGAIN)
         return table.select(columns)
 
-    @cached_property
-    def words(self) -> pl.Series:
-        """The words, each once, in code-point order."""
+    def every(self, step: int) -> tuple[int, pl.Series]:
+        """The number of rows, and every so many-th word; InputError if words are not in code-point order, each once."""
         import polars as pl
 
+        rows, last, found = 0, None, [pl.Series("word", [], pl.String)]
         try:
-            words = self.frame.select("word").collect()["word"]
+            while len(words := self.frame.select("word").slice(rows, _GROUP).collect()["word"]):
+                ordered = bool((words[1:] > words[:-1]).all()) and (last is None or words[0] > last)
+                if words.null_count() or not ordered:
+                    raise InputError(
+                        f"the words of the count file `{self.path}` are not in order: expected each once, by code point",
+                        hint=_AGAIN,
+                    )
+                found.append(words.gather_every(step, -rows % step) + "")  # a copy, see `counts.copied`
+                rows, last = rows + len(words), words[-1]
         except pl.exceptions.PolarsError as error:
             raise InputError(f"the count file `{self.path}` is damaged: {error}", hint=_AGAIN) from error
-        if words.null_count() or not (words[1:] > words[:-1]).all():
-            raise InputError(
-                f"the words of the count file `{self.path}` are not in order: expected each once, by code point",
-                hint=_AGAIN,
-            )
-        return words
+        return rows, pl.concat(found)

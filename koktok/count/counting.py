@@ -25,17 +25,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CountResult:
-    """Words, runs and statistics of one pass over the text."""
+    """The words of one pass over the text, those of held-out lines separately, and statistics of the text."""
 
     train: Counts
     held: Counts
     samples: tuple[str, ...]
     report: ReadReport
-    runs: Counts | None = None
-    weights: dict[str, float] = field(default_factory=dict)
-    holdout: float | None = None
-    eojeols: int = 0
-    pruned: bool = False
+    weights: dict[str, float]
+    holdout: float | None
+    eojeols: int
+    distinct: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether `train` has every distinct word, and not a sample."""
+        return len(self.train) == self.distinct
 
 
 @dataclass
@@ -53,28 +57,32 @@ class SourceCounts:
         self.lines[name], self.weights[name] = lines, weight
         self.shares.append(share)
 
+    def check_total(self, total: int) -> None:
+        """Refuse a text without a word to train on."""
+        if not total and (empty := self.report.empty_files) and not self.report.lines:
+            raise InputError(f"`{empty[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(empty[0])}")
+        if not total:
+            raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
+
+    def result(self, train: Counts, held: Counts, *, eojeols: int, distinct: int) -> CountResult:
+        """Return the result of the pass with these words."""
+        self.check_total(eojeols)
+        share = self.shares[0] if len(set(self.shares)) == 1 else None
+        return CountResult(train, held, self.shards.samples, self.report, self.weights, share, eojeols, distinct)
+
 
 def read(
     text: Sequence[Source] | Iterable[Any],
     *,
     holdout: float,
-    runs: bool = False,
     threads: int | None = None,
     on_progress: OnProgress = silent,
 ) -> CountResult:
-    """Count the words of all sources in one pass, those of a share of the lines apart."""
-    with counting(text, holdout=holdout, runs=runs, threads=threads, on_progress=on_progress) as counts:
-        words, wide = joined(counts.shards.words), joined(counts.shards.runs)
+    """Count the words of all sources in one pass, those of a share of the lines apart; all distinct words are in memory then."""
+    with counting(text, holdout=holdout, threads=threads, on_progress=on_progress) as counts:
+        words = joined(counts.shards.words)
     train = occurring(words, "n")
-    if not train.total and (empty := counts.report.empty_files) and not counts.report.lines:
-        raise InputError(f"`{empty[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(empty[0])}")
-    if not train.total:
-        raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
-    # Superwords see more than a word, so a tokenizer with them is measured on sentences.
-    held = occurring(wide if runs else words, "held")
-    share = counts.shares[0] if len(set(counts.shares)) == 1 else None
-    spans = occurring(wide, "n") if runs else None
-    return CountResult(train, held, counts.shards.samples, counts.report, spans, counts.weights, share, train.total)
+    return counts.result(train, occurring(words, "held"), eojeols=train.total, distinct=len(train))
 
 
 @contextlib.contextmanager

@@ -193,6 +193,11 @@ def count_words(lines: Iterable[str]) -> Counts:
     return Counts.from_mapping(counter)
 
 
+def copied(table: pl.DataFrame) -> pl.DataFrame:
+    """A table with words in memory of its own; rows that polars selects from a table keep the memory of all words of it."""
+    return table.with_columns(table["word"] + "")
+
+
 def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
     """Sum tables of counts, in any number and order."""
     import polars as pl

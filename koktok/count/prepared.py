@@ -32,43 +32,51 @@ _ASCII = [
 _CHUNK = 1 << 19  # runs whose words are looked up at once
 
 
-def after_a_space(counts: Counts) -> Counts:
-    """Words, or runs of them, where every text begins with a space: those at the beginning of a line are like the others."""
-    word = pl.when(col.word.str.contains(r"^\s")).then(col.word).otherwise(pl.lit(" ") + col.word)
-    return Counts.from_frame(summed([counts.frame.with_columns(word=word)]))
+def texts_of(frame: pl.DataFrame, *, addresses: bool = True, after_a_space: bool = False) -> pl.DataFrame:
+    """The rows of a table of words or runs, perhaps without web addresses and all with a space before them; not yet summed.
 
-
-def without_addresses(counts: Counts) -> Counts:
-    """Words without the web addresses in them: the text before an address stays, the text after it goes.
+    Of a word the text before an address stays, and a run is cut there. After a space words at the beginning of a line are like others.
 
     Examples
     --------
-    >>> without_addresses(Counts.from_mapping({" (출처:http://a.kr/b?c=1)": 2, " www.a.kr": 3, " 집": 1})).as_dict()
-    {' (출처:': 2, ' 집': 1}
+    >>> words = Counts.from_mapping({" (출처:http://a.kr/b?c=1)": 2, " www.a.kr": 3, "집": 1}).frame
+    >>> texts_of(words, addresses=False, after_a_space=True).rows()
+    [(' 집', 1), (' (출처:', 2)]
+    >>> texts_of(Counts.from_mapping({" 나는 (출처:http://a.kr/b?c=1) 집에": 1}).frame, addresses=False).rows()
+    [(' 나는 (출처:', 1), (' 집에', 1)]
     """
-    there = counts.column.str.contains(ADDRESS)
-    if not there.any():
-        return counts
-    heads = counts.frame.filter(there).with_columns(col.word.str.replace(rf"(?s){ADDRESS}.*", ""))
-    kept = summed([counts.frame.filter(~there), heads.filter(col.word.str.strip_chars() != "")])
-    return Counts.from_frame(kept) if len(kept) else counts
+    if not addresses and (there := frame["word"].str.contains(ADDRESS)).any():
+        parts = col.word.str.replace_all(rf" *{ADDRESS}[^ ]*", "\n").str.split("\n")
+        heads = frame.filter(there).with_columns(parts).explode("word").filter(col.word.str.strip_chars() != "")
+        frame = pl.concat([frame.filter(~there), heads])
+    if after_a_space:
+        spaced = pl.when(col.word.str.contains(r"^\s")).then(col.word).otherwise(pl.lit(" ") + col.word)
+        frame = frame.with_columns(word=spaced)
+    return frame
 
 
 def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
     """Counts of the pre-tokens of counted words."""
-    same = _untouched(counts.column, normalizer, pattern)
-    frame = counts.frame.select("word", "n")
+    return Counts.from_frame(summed([pretokens_of(counts.frame, normalizer, pattern)]))
+
+
+def pretokens_of(frame: pl.DataFrame, normalizer: Normalizer, pattern: Pattern) -> pl.DataFrame:
+    """The pre-tokens of a table of words and their numbers; not yet summed."""
+    same = _untouched(frame["word"], normalizer, pattern)
+    frame = frame.select("word", "n")
     n: dict[str, int] = {}
     for word, times in frame.filter(~same).iter_rows():
         for pretoken in pattern.pretokenize(normalizer(word)):
             n[pretoken] = n.get(pretoken, 0) + times
-    return Counts.from_frame(summed([frame.filter(same), Counts.from_mapping(n).frame]))
+    return pl.concat([frame.filter(same), pl.DataFrame([[*n], [*n.values()]], schema=frame.schema)])
 
 
-def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: tuple[str, ...]) -> Counts:
-    """Counts of the parts of runs that lie between cuts of the pattern and words that are not known.
+def prepare_runs(
+    runs: Counts, normalizer: Normalizer, pattern: Pattern, words: tuple[str, ...] | None = None
+) -> Counts:
+    """Counts of the parts of runs that lie between cuts of the pattern, and between words that are none of `words`.
 
-    Rare words are left out of training, and so are their gaps.
+    Words that a minimum count leaves out of training are unknown, and so are their gaps.
     """
     frame = runs.frame
     same = _untouched(frame["word"], normalizer, pattern) & ~frame["word"].str.contains("[.?!] ")
@@ -77,10 +85,11 @@ def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: 
         for chunk in pattern.pretokenize(normalizer(run)):
             chunks[chunk] = [a + b for a, b in zip(chunks.get(chunk, [0] * len(numbers)), numbers, strict=True)]
     changed = pl.DataFrame([[chunk, *numbers] for chunk, numbers in chunks.items()], schema=frame.schema, orient="row")
-    known = _numbered(words)
-    return Counts.from_frame(
-        summed([frame.clear(), *_known_parts(changed, known), *_known_parts(frame.filter(same), known)])
-    )
+    prepared = [changed, frame.filter(same)]
+    if words is not None:
+        known = _numbered(words)
+        prepared = [frame.clear(), *(part for some in prepared for part in _known_parts(some, known))]
+    return Counts.from_frame(summed(prepared))
 
 
 def _known_parts(runs: pl.DataFrame, known: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -27,9 +27,10 @@ import polars as pl
 from polars import col
 
 from koktok.count.count_files import CountFile
-from koktok.count.counts import BY_WORD, WORD, Counts, summed
+from koktok.count.counts import BY_WORD, WORD, Counts, copied, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
+from koktok.progress import Done
 from koktok.text.blocks import Block
 from koktok.text.documents import LIMBS, document_hashes, hash_sum, hash_sum_digest, held_by_document, held_lines
 
@@ -128,18 +129,20 @@ class Shard:
     def of(cls, table: pl.DataFrame, file: Path | None = None) -> Shard:
         """Make a shard of a table, which is read from that file if there is one."""
         frame = table.lazy() if file is None else pl.scan_parquet(file, glob=False)
-        return cls(frame, len(table), table["word"].gather_every(_STEP))
+        return cls(frame, len(table), table["word"].gather_every(_STEP) + "")  # a copy, see `copied`
 
     @classmethod
     def of_count(cls, file: CountFile) -> Shard:
         """Make a shard of a count file."""
-        return cls(file.frame, len(file.words), file.words.gather_every(_STEP))
+        return cls(file.frame, *file.every(_STEP))
 
 
-def parts(shards: Sequence[Shard]) -> Iterator[pl.DataFrame]:
+def parts(shards: Sequence[Shard], on_progress: Done = lambda _done, _total: None) -> Iterator[pl.DataFrame]:
     """Shards summed, in code-point order, in parts: the range of all words is cut where parts have some `PART` rows."""
     sample = pl.concat([pl.Series("word", [], pl.String), *(shard.sample for shard in shards)])
-    for low, high in pairwise([None, *borders(sample, sum(shard.rows for shard in shards)), None]):
+    ranges = list(pairwise([None, *borders(sample, sum(shard.rows for shard in shards)), None]))
+    for i, (low, high) in enumerate(ranges):
+        on_progress(i, len(ranges))
         rows = [shard.frame for shard in shards if shard.rows]
         if low is not None:
             rows = [frame.filter(col.word >= low) for frame in rows]
@@ -165,6 +168,39 @@ def occurring(table: pl.DataFrame, column: str) -> Counts:
     """Return the words of lines that are trained on (`n`), or of those that are held out (`held`)."""
     numbers = {"n": col(column)} | ({"documents": col.documents} if column == "n" and "documents" in table else {})
     return Counts.from_frame(table.filter(col(column) > 0).select("word", **numbers))
+
+
+class Spill:
+    """Tables that are kept as shards, in memory and beyond `KEPT` bytes in files; a context manager, because the files go with it."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        self._in_memory = 0
+        self._until_done = contextlib.ExitStack()
+        self._folder: Path | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Spill:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._until_done.close()
+
+    def keep(self, table: pl.DataFrame) -> Shard:
+        """Make a shard of a table in code-point order."""
+        size = int(table.estimated_size())
+        with self._lock:
+            if self._in_memory + size <= KEPT:
+                self._in_memory += size
+                return Shard.of(copied(table))
+            if self._folder is None:
+                self._folder = self._until_done.enter_context(scratch("koktok-count"))
+            self.files += 1
+            file = self._folder / str(self.files)
+        _write(table, file)
+        return Shard.of(table, file)
 
 
 # ── counting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,15 +263,13 @@ class Shards:
             raise UsageError(f"expected a share of 0 to 1, got {holdout}", hint="--holdout 0.05")
         self.words: list[Shard] = []
         self.runs: list[Shard] = []
-        self.counted = self.resumed = self.spilled = 0
+        self.counted = self.resumed = 0
         self._holdout, self._by, self._with_runs = holdout, by, runs
         self._limbs = np.zeros(LIMBS, np.uint64)
         self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads)
         self._kept = None if folder is None else _Kept(folder, runs=runs)
-        self._until_done = contextlib.ExitStack()
-        self._spill: Path | None = None
-        self._in_memory = 0
+        self._spill = Spill()
         self._shown: list[tuple[bytes, str]] = []
 
     def __enter__(self) -> Shards:
@@ -245,7 +279,12 @@ class Shards:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self._until_done.close()
+        self._spill.__exit__(kind, error, trace)
+
+    @property
+    def spilled(self) -> int:
+        """The number of tables in temporary files."""
+        return self._spill.files
 
     def count(self, blocks: Iterable[Block], *, name: str, weight: float = 1.0) -> None:
         """Count the text of one source."""
@@ -270,7 +309,7 @@ class Shards:
     def add(self, words: Sequence[Shard], runs: Sequence[Shard], weight: float = 1.0) -> None:
         """Add the shards of one source, its occurrences times a weight."""
         for kept, new in ((self.words, words), (self.runs, runs)):
-            kept += new if weight == 1.0 else [Shard.of(weighed(part, weight)) for part in parts(new)]
+            kept += new if weight == 1.0 else [self._spill.keep(weighed(part, weight)) for part in parts(new)]
 
     def _parts(self, blocks: Iterable[Block], name: str) -> Iterator[Text]:
         """Collect blocks into texts of `SHARD` bytes, with the lines of each that are held out."""
@@ -316,7 +355,7 @@ class Shards:
         """Count some text, words and perhaps runs, or find its shards; on a thread of the pool."""
         if self._kept is None:
             self.counted += 1
-            return [self._spilled(table) for table in tables_of(text, runs=self._with_runs)]
+            return [self._spill.keep(table) for table in tables_of(text, runs=self._with_runs)]
         sha = hashlib.blake2b(_FORMAT, digest_size=20)
         blocks, held = zip(*text, strict=True)
         flags = [*held, *(block.ends for block in blocks)]
@@ -327,18 +366,6 @@ class Shards:
             return shards
         self.counted += 1
         return self._kept.write(sha.hexdigest(), tables_of(text, runs=self._with_runs))
-
-    def _spilled(self, table: pl.DataFrame) -> Shard:
-        """Keep a table in memory, or in a file if there are enough of them."""
-        self._in_memory += int(table.estimated_size())
-        if self._in_memory <= KEPT:
-            return Shard.of(table)
-        if self._spill is None:
-            self._spill = self._until_done.enter_context(scratch("koktok-count"))
-        self.spilled += 1
-        file = self._spill / str(self._in_memory)
-        _write(table, file)
-        return Shard.of(table, file)
 
 
 def _write(table: pl.DataFrame, file: Path) -> None:

@@ -16,8 +16,8 @@ from koktok.adapters.trivial import TRIVIAL
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
 from koktok.metrics.silver import Silver, SilverRow
-from koktok.pipeline.train import PEER_WORDS
 from koktok.pipeline.training import Training
+from koktok.pipeline.words import PEER_WORDS
 from koktok.recipe import Group, Recipe
 from koktok.tokenizer import TrainedTokenizer
 from koktok.training.unigram_point import GROUPS
@@ -47,7 +47,7 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
     syllables = SilverRow("one token a syllable", None, silver.figures(TRIVIAL["syllables"]()))
     if not peer:
         return Comparison((ours, syllables), silver)
-    if training.reading.pruned:
+    if not training.reading.complete:
         return Comparison(
             (ours, syllables),
             silver,

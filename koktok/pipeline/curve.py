@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from koktok.count import Counts
-from koktok.count.prepared import after_a_space, prepare
+from koktok.count.prepared import prepare, texts_of
 from koktok.errors import UsageError, VocabSizeError
 from koktok.metrics.silver import Silver, SilverFigures
 from koktok.model.models import model_for
@@ -253,7 +253,7 @@ def train_frontier(
     raw = prepared.reading.held
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
-    raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
+    raw = Counts.from_frame(texts_of(raw.frame, after_a_space=recipe.pretokenize.prefix_space))
     held = cut_words(prepare(raw, recipe.normalizer, recipe.pattern), recipe, prepared.segmenter, options.on_progress)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
     job = Job.of(
@@ -265,6 +265,6 @@ def train_frontier(
     )
     rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.on_progress)
     against = reference(held, eojeols=eojeols)
-    if peer and not prepared.reading.pruned:
+    if peer and prepared.reading.complete:
         against = replace(against, peers=peers(prepared.reading.train, recipe, silver_of(held, eojeols), vocab_sizes))
     return rows, against

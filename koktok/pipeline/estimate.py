@@ -1,7 +1,8 @@
 """An estimate of the cost of a training: the numbers of `koktok train --dry-run`.
 
 Up to `LOOK` bytes of text are counted, a share of each source; the number of words in the whole text follows Heaps' law, with an
-exponent fitted to the first half of that part and to all of it. Memory and time are linear in the counts.
+exponent fitted to the first half of that part and to all of it. A count file is read whole. Time is linear in running words, distinct words
+and those that are trained on; memory in those that are trained on alone, beyond what counting takes at any size.
 """
 
 from __future__ import annotations
@@ -16,19 +17,26 @@ import numpy as np
 from koktok.count import Counts
 from koktok.count.count_files import CountFile
 from koktok.count.counting import counting
-from koktok.count.prepared import after_a_space, prepare, without_addresses
+from koktok.count.prepared import prepare, texts_of
 from koktok.count.sample import enough
 from koktok.count.shards import Shards, joined, occurring
+from koktok.pipeline.words import training_words
 from koktok.recipe import Recipe
 from koktok.text.blocks import Block
 from koktok.text.sources import Source, read
 
 LOOK = 48 << 20
 
-COUNTING, PER_WORD = 500e6, 170.0
+COUNTING, PER_DISTINCT, COUNTED = 450e6, 350.0, 1.5e9
+"""Bytes while words are counted, summed and sampled: from the start on, for each distinct word, and at most, as further tables are in files."""
+
 TRAINING, PER_TRAINED, PER_TRAINED_IN_RUNS = 235e6, 1630.0, 6000.0
-"""Bytes while words are counted, by distinct words, and while they are trained on, by those that come often enough; the
-larger sum is the peak. Fitted to 17, 20 and 66 MB of text, within 10 %; in runs, for pieces across spaces, to 20 MB, 61 MB and 1 GB."""
+"""Bytes while words are trained on; the larger of the two stages is the peak. Fitted to 17, 20 and 66 MB of text, within 10 %; in runs, for
+pieces across spaces, to 20 MB, 61 MB and 1 GB."""
+
+READ, READ_RUNS, PREPARED, TRAINED, TRAINED_IN_RUNS = 0.6e6, 0.2e6, 0.15e6, 20_000, 5_000
+"""Running words that a thread counts in a second, alone and with runs; distinct words that are summed and prepared; and those that are trained
+on, alone and in runs. Processor seconds of `python -m eval.growth` at 60 MB and 300 MB."""
 
 ANALYSED, MORE_IN_RUNS = 13_000, 1.7
 """Distinct words that one process of Kiwi 0.24 reads in a second; and how many times more words are in the runs that are trained on (1.5 at
@@ -37,49 +45,68 @@ ANALYSED, MORE_IN_RUNS = 13_000, 1.7
 
 @dataclass(frozen=True)
 class Estimate:
-    """The expected size and cost of a training."""
+    """The expected size and cost of a training; `stages` are seconds where no analysis is cached."""
 
     eojeols: int
     distinct: int
     trained: int
     memory: float
     analysers: int
-    seconds: float
+    stages: dict[str, float]
     counted: float
+
+    @property
+    def seconds(self) -> float:
+        """The time of all stages."""
+        return sum(self.stages.values())
 
 
 def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None = None) -> Estimate:
     """Estimate a training from a part of its text."""
-    if any(CountFile.at(file) for source in sources for file in source.paths):
-        with counting(sources, holdout=recipe.holdout, threads=threads) as counted:
-            raw, half, times = occurring(joined(counted.shards.words), "n"), None, 1.0
+    in_runs, cores = recipe.train.superwords > 0, threads or os.cpu_count() or 1
+    files = any(CountFile.at(file) for source in sources for file in source.paths)
+    if files:
+        with counting(sources, holdout=recipe.holdout, runs=in_runs, threads=threads) as counted:
+            reading, words = training_words(counted, recipe)
+        eojeols, distinct, times = reading.eojeols, reading.distinct, 1.0
+        trained = int((words.counts.n > 0).sum())
     else:
-        raw, half, times = _looked(sources, recipe.holdout, threads)
-    words = without_addresses(raw) if recipe.train.junk == "drop" else raw
-    words = after_a_space(words) if recipe.pretokenize.prefix_space else words
-    counts = prepare(words, recipe.normalizer, recipe.pattern.within_words)
+        eojeols, distinct, trained, times = _expected(sources, recipe, threads)
+    asked = min(distinct, trained * MORE_IN_RUNS) if in_runs else trained
+    analysed = asked if recipe.segment.segmenter != "whitespace" else 0
+    processes = cores if analysed else 0
+    return Estimate(
+        eojeols,
+        distinct,
+        trained,
+        max(
+            min(COUNTING + PER_DISTINCT * distinct, COUNTED),
+            TRAINING + (PER_TRAINED_IN_RUNS if in_runs else PER_TRAINED) * trained,
+        ),
+        processes,
+        {
+            "read": 0.0 if files else eojeols / ((READ_RUNS if in_runs else READ) * cores),
+            "normalize": distinct / PREPARED,
+            "segment": analysed / (ANALYSED * max(1, processes)),
+            "train": trained / (TRAINED_IN_RUNS if in_runs else TRAINED),
+        },
+        1 / times,
+    )
+
+
+def _expected(sources: Sequence[Source], recipe: Recipe, threads: int | None) -> tuple[int, int, int, float]:
+    """Running words, distinct ones and those to train on by Heaps' law, and how many times larger than a part of it the text is."""
+    raw, half, times = _looked(sources, recipe.holdout, threads)
+    words = texts_of(raw.frame, addresses=recipe.train.junk != "drop", after_a_space=recipe.pretokenize.prefix_space)
+    counts = prepare(Counts.from_frame(words), recipe.normalizer, recipe.pattern.within_words)
     power = 1.0
-    if half is not None and times > 1 and 0 < len(half) < len(raw):
+    if times > 1 and 0 < len(half) < len(raw):
         power = math.log(len(raw) / len(half)) / math.log(raw.total / half.total)
     growth = times**power
     trained = int(growth * np.count_nonzero(counts.n >= recipe.train.min_count))
     if not recipe.train.min_count:
-        trained = enough(trained)
-    distinct = int(len(raw) * growth)
-    in_runs = recipe.train.superwords > 0
-    asked = min(distinct, trained * MORE_IN_RUNS) if in_runs else trained
-    analysed = asked if recipe.segment.segmenter != "whitespace" else 0
-    processes = (threads or os.cpu_count() or 1) if analysed else 0
-    per_trained = PER_TRAINED_IN_RUNS if in_runs else PER_TRAINED
-    return Estimate(
-        int(raw.total * times),
-        distinct,
-        trained,
-        max(COUNTING + PER_WORD * distinct, TRAINING + per_trained * trained),
-        processes,
-        analysed / (ANALYSED * max(1, processes)),
-        1 / times,
-    )
+        trained = enough(trained, recipe.train.vocab_size)
+    return int(raw.total * times), int(len(raw) * growth), trained, times
 
 
 def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> tuple[Counts, Counts, float]:

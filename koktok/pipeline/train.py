@@ -2,8 +2,8 @@
 
 | stage | from | to | in |
 |---|---|---|---|
-| read | files, lines | `CountResult`: words with counts, held-out ones separately | `koktok.count` |
-| normalize | words | `TrainingWords`: pretokens with counts, a sample if there are too many | `koktok.pipeline.words` |
+| read | files, lines | `SourceCounts`: parts of the text, counted, in memory and in files | `koktok.count` |
+| normalize | counted parts | `TrainingWords`: pretokens with counts, a sample if there are too many | `koktok.pipeline.words` |
 | segment | pretokens | `SegmentedCounts`: the same, with the cuts of an analyser | `koktok.segment` |
 | train | cut pretokens | `Learnt`: a vocabulary, and the log of the trainer | `koktok.training` |
 | save | tokenizer | a folder with a model card | `koktok.formats` |
@@ -15,16 +15,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from koktok.corpora.paths import as_text
-from koktok.count.counting import CountResult, read
-from koktok.count.sample import sampled
+from koktok.count.counting import CountResult
+from koktok.count.counting import counting as counting_of
 from koktok.errors import KoktokError, UsageError
 from koktok.files import path_of
 from koktok.model.special import STYLES, fill
@@ -47,10 +47,6 @@ from koktok.training.spm import tokens_per_eojeol
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-PEER_WORDS = 3_000_000
-"""Up to this number all words are kept for the SentencePiece baseline of the closing table: on 77 MB without the words
-that occur once, it had 1.902 tokens per eojeol in place of 1.807. Of more words a sample is kept."""
 
 
 @dataclass(frozen=True)
@@ -168,20 +164,18 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
     seconds: dict[str, float] = {}
     on_progress = options.on_progress
 
-    with _timed(seconds, "read"):
-        reading = read(
-            as_text(text),
-            holdout=recipe.holdout,
-            runs=recipe.train.superwords > 0,
-            threads=options.threads,
-            on_progress=on_progress,
-        )
-
-    with _timed(seconds, "normalize"):
-        on_progress("normalize", 0, None)
-        words = training_words(reading, recipe)
-        if len(reading.train) > PEER_WORDS:
-            reading = replace(reading, train=sampled(reading.train, PEER_WORDS), pruned=True)
+    with ExitStack() as stack:
+        with _timed(seconds, "read"):
+            counting = counting_of(
+                as_text(text),
+                holdout=recipe.holdout,
+                runs=recipe.train.superwords > 0,
+                threads=options.threads,
+                on_progress=on_progress,
+            )
+            counted = stack.enter_context(counting)
+        with _timed(seconds, "normalize"):
+            reading, words = training_words(counted, recipe, on_progress)
     trained_on = words.counts.at_least(1)
     if check:
         check_counts(trained_on, recipe)

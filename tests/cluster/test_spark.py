@@ -17,13 +17,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import MINI, read_lines
+from conftest import MINI, read_lines, sample_above
 from typer.testing import CliRunner
 
 from koktok import load
 from koktok.cli import app
 from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_to_files, count_words, encode, read_text, session
+from koktok.count import shards
 from koktok.count.count_files import CountFile, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.pipeline.train import train
@@ -112,6 +113,24 @@ def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitio
     assert CountFile.open(one).about.dropped.words
     assert one.read_bytes() == many.read_bytes()
     assert runs_file(one).read_bytes() == runs_file(many).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("superwords", [0.0, 0.3])
+def test_the_sample_and_the_vocabulary_are_those_of_one_machine(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, superwords: float
+) -> None:
+    out = tmp_path / "many.parquet"
+    count_to_files(read_text(spark, NEWS).repartition(3), out, holdout=0.0, runs=True)
+    sample_above(monkeypatch, 300)
+    recipe = Recipe().changed(segmenter="whitespace", vocab_size=1200, holdout=0.0, superwords=superwords)
+    one = train([Source.of(path) for path in NEWS], recipe)
+    monkeypatch.setattr(shards, "PART", 500)
+    many = train([Source.of(out)], recipe)
+    assert one.segmented.seen is not None
+    assert many.segmented.words == one.segmented.words
+    assert many.segmented.n.tolist() == one.segmented.n.tolist()
+    assert many.tokenizer.vocab.digest() == one.tokenizer.vocab.digest()
 
 
 @pytest.mark.slow
@@ -283,7 +302,7 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
     row = pl.when(pl.col("word").is_in(list(failed))).then(pl.lit("")).otherwise("row")
     part = pl.read_parquet(one.file).with_columns(row=row).gather_every(2)
     some = write_lexicon(tmp_path / "some", [part], one.signature, failed)
-    whole = segment_to_file(spark, text, some.file, recipe, partitions=3, lexicon=some.file)  # in its own place
+    whole = segment_to_file(spark, text, some.file, recipe, partitions=3, lexicon=some.file, force=True)  # in its place
     assert whole.file.read_bytes() == one.file.read_bytes()
     assert not whole.quarantined
 

@@ -22,10 +22,11 @@ from strategies import korean_text
 from typer.testing import CliRunner
 
 from koktok.cli import app
-from koktok.count import count_words, shards, words_of
+from koktok.count import count_files, count_words, shards, words_of
 from koktok.count.count_files import About, Counted, CountFile, write_counts
-from koktok.count.counting import read
+from koktok.count.counting import counting, read
 from koktok.count.prepared import prepare
+from koktok.count.sample import Sample
 from koktok.count.shards import Shard, Shards, parts
 from koktok.errors import InputError, UsageError
 from koktok.text.blocks import Block
@@ -208,11 +209,16 @@ def test_merged_counts_are_the_counts_of_both(tmp_path: Path) -> None:
     assert isinstance(runner.invoke(app, twice).exception, InputError)
 
 
+def counted_runs(source: Source) -> None:
+    with counting([source], holdout=0.0, runs=True):
+        pass
+
+
 def test_count_files_refuse_what_they_cannot_do(tmp_path: Path) -> None:
     out = tmp_path / "a.parquet"
     runner.invoke(app, ["count", str(MINI / "news.txt"), "-o", str(out), "-q"])
     with pytest.raises(InputError, match=r"no `.*a\.runs\.parquet`\nhint: koktok count .*--runs"):
-        read([Source.of(out)], holdout=0.0, runs=True)
+        counted_runs(Source.of(out))
     with pytest.raises(InputError, match="two sources are named"):
         read([Source.of(out), Source("b", (out,))], holdout=0.0)
     with pytest.raises(InputError, match="mixes count files"):
@@ -299,3 +305,35 @@ def test_time_is_linear_in_the_worst_cases(make: object) -> None:
 
     seconds(10)
     assert seconds(400_000) < 40 * max(seconds(50_000), 0.005)
+
+
+def test_the_words_of_a_count_file_are_read_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pl.DataFrame([(f"{i:04}", 1, 0) for i in range(1000)], SCHEMA, orient="row")
+    write_counts(tmp_path / "a.parquet", [table], About("words", ()))
+    table = pl.concat([table[:512], table[100:300]])
+    write_counts(tmp_path / "b.parquet", [table], About("words", ()))
+    for group in (64, 512, 4096):
+        monkeypatch.setattr(count_files, "_GROUP", group)
+        rows, words = CountFile.open(tmp_path / "a.parquet").every(100)
+        assert (rows, words.to_list()) == (1000, [f"{i:04}" for i in range(0, 1000, 100)])
+        with pytest.raises(InputError, match="not in order"):
+            CountFile.open(tmp_path / "b.parquet").every(100)
+
+
+def held_by(words: pl.Series) -> int:
+    """The bytes of the buffers that a column refers to."""
+    pytest.importorskip("pyarrow")
+    array = words.to_arrow(compat_level=pl.CompatLevel.newest())
+    chunks = getattr(array, "chunks", [array])
+    return sum(buffer.size for chunk in chunks for buffer in chunk.buffers() if buffer is not None)
+
+
+def test_samples_and_parts_of_tables_keep_no_memory_of_the_others() -> None:
+    """A word longer than twelve bytes lies in a buffer, which polars shares with what is selected from a table."""
+    table = pl.DataFrame([(f" 길고 긴 단어 {i:06}", 1, 0) for i in range(50_000)], SCHEMA, orient="row")
+    assert held_by(table["word"].gather_every(500)) > 1_000_000, "what is selected shares memory"
+    drawn = Sample(100)
+    for part in table.iter_slices(10_000):
+        drawn.add(part)
+    for kept in (Shard.of(table).sample, *(part["word"] for part in drawn._kept), drawn.counts().column):
+        assert held_by(kept) < 50_000

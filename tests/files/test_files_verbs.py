@@ -27,6 +27,7 @@ from koktok.count import count_files
 from koktok.count import shards as count_shards
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, resumable, workplace
+from koktok.text import sources
 from koktok.text.sources import Source
 from koktok.token_files import TokenFiles, write_token_files
 
@@ -193,24 +194,31 @@ def test_folders_beside_a_result_are_not_taken_for_ours(trained: Trained, tmp_pa
     assert sorted(state(tmp_path).values(), key=str) == sorted(before.values(), key=str)
 
 
-def test_the_same_command_on_another_text_is_told_before_the_work(
+def test_another_text_or_recipe_replaces_no_tokenizer_and_text_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_bytes(NEWS.read_bytes())
     words = ("train", text, *NGRAM, "--vocab-size", 2000, "--out", tmp_path / "out")
+    reads: list[object] = []
+    read = sources.read_files
+
+    def counted(*what: Any, **how: Any) -> Any:
+        reads.append(what)
+        return read(*what, **how)
+
+    monkeypatch.setattr(sources, "read_files", counted)
     assert koktok(*words).exit_code == 0
     assert koktok(*words).exit_code == 0
+    assert len(reads) == 2, "once each time"
     before = state(tmp_path / "out")
     text.write_bytes(NEWS.read_bytes() + "한 줄 더\n".encode())
-
-    def train(*_: object, **__: object) -> None:
-        raise AssertionError("the work has begun")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("koktok.pipeline.train.train", train)
-        assert "holds another tokenizer" in str(koktok(*words).exception)
+    assert "holds another tokenizer" in str(koktok(*words).exception)
     assert state(tmp_path / "out") == before
+    reads.clear()
+    other = [2100 if word == 2000 else word for word in words]
+    assert "holds another tokenizer" in str(koktok(*other).exception)
+    assert not reads, "another recipe is refused before the work"
     assert koktok(*words, "--force").exit_code == 0
     assert state(tmp_path / "out") != before
 
@@ -475,8 +483,8 @@ SPILLING = """
 import os, sys
 from koktok.count import shards
 from koktok.text.blocks import Block
-token_files.KEPT = 0
-with token_files.Shards() as count:
+shards.KEPT = 0
+with shards.Shards() as count:
     count.count([Block.of(["나는 집에 간다"])], name="x")
     assert count.spilled and count.words[0].frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
     if sys.argv[1] == "killed":

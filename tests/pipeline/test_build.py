@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MINI, MODELS, ROOT
+from conftest import MINI, MODELS, ROOT, sample_above
 
 from koktok import Recipe, load
-from koktok.count import Counts, count_words, sample, words_of
-from koktok.count.counting import read
+from koktok.count import Counts, count_words, sample, shards, words_of
+from koktok.count.counting import counting, read
 from koktok.count.prepared import prepare
+from koktok.count.sample import Sample
 from koktok.errors import InputError, KoktokError, VocabSizeError
 from koktok.metrics.borders import border_share
 from koktok.metrics.silver import Silver
 from koktok.pipeline import words
 from koktok.pipeline.baseline import PlainSentencePiece, our_row
 from koktok.pipeline.train import train
-from koktok.pipeline.words import training_words
+from koktok.pipeline.words import TrainingWords, training_words
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
@@ -147,23 +148,84 @@ def test_rare_words_are_left_out_when_asked(tmp_path: Path) -> None:
     assert " 집에" in made.segmented.words
 
 
-def test_of_very_many_runs_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is drawn before runs are prepared, and not once more; `--min-count` trains on all."""
-    reading = read([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], holdout=0.0, runs=True)
-    every = training_words(reading, Recipe()).runs
-    assert every is not None
-    monkeypatch.setattr(words, "RUNS", len(every) // 2)
-    monkeypatch.setattr(sample, "WHOLE", len(every) // 8)
-    runs = training_words(reading, Recipe()).runs
-    assert runs is not None
-    assert runs.seen is not None
-    assert len(every) / 4 < len(runs) < len(every) / 2
-    assert (runs.n > runs.seen).any()
-    eojeols, of_all = (sum(n * len(words_of(run)) for run, n in part.items()) for part in (runs, every))
+def words_of_training(recipe: Recipe, **how: Any) -> TrainingWords:
+    with counting([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], holdout=0.0, runs=True, **how) as counted:
+        return training_words(counted, recipe)[1]
+
+
+def test_of_many_runs_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the words in it, which have the count 0 if they are in no sample; `--min-count` trains on all."""
+    recipe = Recipe().changed(superwords=0.3)
+    every = words_of_training(recipe)
+    assert every.runs is not None
+    monkeypatch.setattr(words, "RUNS", len(every.runs) // 2)
+    sample_above(monkeypatch, len(every.runs) // 8)
+    some = words_of_training(recipe)
+    assert some.runs is not None
+    assert some.runs.seen is not None
+    assert len(every.runs) / 5 < len(some.runs) < len(every.runs) / 2
+    assert (some.runs.n > some.runs.seen).any()
+    eojeols, of_all = (sum(n * len(words_of(run)) for run, n in part.items()) for part in (some.runs, every.runs))
     assert eojeols == pytest.approx(of_all, rel=0.05)
-    n = every.as_dict()
-    assert all(seen <= n[run] for run, seen in zip(runs.words, runs.seen.tolist(), strict=True))
-    assert training_words(reading, Recipe().changed(min_count=1)).runs == every
+    n = every.runs.as_dict()
+    assert all(seen <= n[run] for run, seen in zip(some.runs.words, some.runs.seen.tolist(), strict=True))
+    assert some.counts.seen is not None
+    own = dict(zip(some.counts.words, some.counts.seen.tolist(), strict=True))
+    assert own.items() <= every.counts.as_dict().items()
+    assert {word for run in some.runs.words for word in words_of(run)} <= own.keys()
+    assert 0 < int((some.counts.n > 0).sum()) < len(own) < len(every.counts)
+    assert words_of_training(recipe.changed(min_count=1)).runs == every.runs
+
+
+@pytest.mark.parametrize("recipe", [{}, {"superwords": 0.3}, {"min_count": 2}, {"prefix_space": False}])
+def test_the_words_of_a_training_are_those_of_one_table_in_memory(
+    recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 8: shards, threads, ranges and files of a count change no word, and neither do they where a sample is drawn."""
+    given = Recipe().changed(**recipe)
+    for whole in (sample.WHOLE, 300):
+        sample_above(monkeypatch, whole)
+        one = words_of_training(given, threads=1)
+        with monkeypatch.context() as patch:
+            for name, value in {"SHARD": 3000, "PART": 500, "_STEP": 8, "KEPT": 20_000}.items():
+                patch.setattr(shards, name, value)
+            many = words_of_training(given, threads=3)
+        assert one.counts == many.counts
+        assert one.runs == many.runs
+        assert (one.eojeols, one.notes) == (many.eojeols, many.notes)
+        for counts in (one.counts, one.runs):
+            if counts is not None:
+                assert (counts.seen is None) == (whole > 300 or "min_count" in recipe)
+
+
+def test_no_table_of_all_words_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No table from the count to the trainer is larger than a range and the samples that are wanted."""
+    for name, value in {"SHARD": 3000, "PART": 500, "_STEP": 8, "KEPT": 20_000}.items():
+        monkeypatch.setattr(shards, name, value)
+    for name in ("PEER_WORDS", "MEASURED"):
+        monkeypatch.setattr(words, name, 200)
+    sample_above(monkeypatch, 50)
+    sizes: list[int] = []
+    whole = Counts.from_frame.__func__  # type: ignore[attr-defined]
+
+    def seen(cls: type[Counts], frame: Any) -> Counts:
+        sizes.append(len(frame))
+        found: Counts = whole(cls, frame)
+        return found
+
+    add = Sample.add
+
+    def added(self: Sample, table: Any) -> None:
+        add(self, table)
+        sizes.append(sum(map(len, self._kept)))
+
+    monkeypatch.setattr(Counts, "from_frame", classmethod(seen))
+    monkeypatch.setattr(Sample, "add", added)
+    distinct = len(words_of_training(Recipe().changed(min_count=1)).counts)
+    for recipe in (Recipe(), Recipe().changed(superwords=0.3)):
+        sizes.clear()
+        words_of_training(recipe)
+        assert 0 < max(sizes) < distinct / 3
 
 
 @pytest.mark.parametrize(
