@@ -22,7 +22,7 @@ from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
 from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, Vocab, VocabKind, spell
-from koktok.recipe import FALLBACK_MODELS, WIDE_MODELS
+from koktok.recipe import FALLBACK_MODELS, SELECTED_MODELS
 from koktok.text.patterns import Published
 from koktok.tokenizer import TrainedTokenizer
 
@@ -49,7 +49,7 @@ def random_recipe(rng: random.Random, kind: VocabKind) -> Recipe:
     if kind == "bpe-bytes" and rng.random() < 0.4:
         words["pattern"] = rng.choice(PATTERNS)
         return Recipe().changed(**changes)
-    if kind in WIDE_MODELS and rng.random() < 0.3:
+    if kind in SELECTED_MODELS and rng.random() < 0.3:
         model["superwords"] = 0.5
     elif rng.random() < 0.2:
         changes["jamo"] = rng.choice((True, "fallback")) if kind in FALLBACK_MODELS else True

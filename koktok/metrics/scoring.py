@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from operator import index
@@ -15,7 +16,7 @@ from koktok.adapters import load
 from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.corpora.paths import as_text
-from koktok.errors import UsageError
+from koktok.errors import InputError, UsageError
 from koktok.metrics.borders import LINES, borders
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
@@ -107,7 +108,8 @@ def score(
     if text is not None and len(text):
         statistics = _of_text(tokenizer, text, reference, on_progress)
         assert statistics.histogram is not None
-        statistics.tables["borders"] = borders(tokenizer, text.sample(LINES, seed), seed=seed)
+        with suppress(InputError):  # cuts from a file are those of whole lines
+            statistics.tables["borders"] = borders(tokenizer, text.sample(LINES, seed), seed=seed)
     tables = statistics.tables
     for page in pages:
         name = page.gold.name

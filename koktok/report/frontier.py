@@ -27,7 +27,7 @@ def flags(settings: Mapping[str, Any]) -> str:
     --------
     >>> from koktok.pipeline.curve import FRONTIER
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
-    ['--preset lm --keep 0.7', '--preset lm']
+    ['--preset lm', '--preset lm --keep 0.8']
     """
     ways: list[tuple[int, bool, str]] = []
     for name, preset in PRESETS.items():

@@ -121,6 +121,7 @@ def train_bpe(job: Job) -> Learnt:
 
     Examples
     --------
+    >>> from koktok.segment.segmented import SegmentedCounts
     >>> counts = SegmentedCounts.from_marked({" 학교|에서": 40, " 집|에서": 30, " 집|은": 20})
     >>> learnt = train_bpe(Job(counts, 256 + 7 + 3, "bpe"))
     >>> learnt.vocab.pieces[-3:], learnt.merges[0]
@@ -139,6 +140,7 @@ def train_plain_bpe(job: Job, *, lowest: int = 2) -> Learnt:
 
     Examples
     --------
+    >>> from koktok.segment.segmented import SegmentedCounts
     >>> learnt = train_plain_bpe(Job(SegmentedCounts.from_marked({"ㅋㅋㅋ": 4, "ㅋㅋ": 3}), 256 + 1 + 2, "bpe"))
     >>> learnt.vocab.pieces
     ('ㅋ', 'ㅋㅋ', 'ㅋㅋㅋ')

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, VocabSizeError
-from koktok.hangul import EVERYDAY, KS_X_1001, KS_X_1001_SIGNS
+from koktok.hangul import EVERYDAY, KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model.models import model_for
 from koktok.model.vocab import BYTE_PIECES, SCORE_STEP, Vocab
 from koktok.training.alphabet import BASIC, alphabet_of
 
-LETTERS = "가나다 "
+SOME = "가나다 "
 scores = st.floats(min_value=-20, max_value=20)
-vocabularies = st.dictionaries(st.text(LETTERS, min_size=2, max_size=5), scores, max_size=12).flatmap(
-    lambda pieces: st.fixed_dictionaries(dict.fromkeys(LETTERS, scores)).map(lambda chars: pieces | chars)
+vocabularies = st.dictionaries(st.text(SOME, min_size=2, max_size=5), scores, max_size=12).flatmap(
+    lambda pieces: st.fixed_dictionaries(dict.fromkeys(SOME, scores)).map(lambda chars: pieces | chars)
 )
 
 
@@ -29,7 +29,7 @@ def test_unigram_scores_are_at_most_zero_rounded_and_ordered(pieces: dict[str, f
     assert set(vocab.pieces) == set(pieces)
 
 
-@given(vocabularies, st.text(LETTERS, max_size=8))
+@given(vocabularies, st.text(SOME, max_size=8))
 def test_lowering_scores_changes_no_segmentation(pieces: dict[str, float], word: str) -> None:
     """Scores that need lowering give the segmentation of the same scores lowered further by hand, per character."""
     steps = {piece: round(score / SCORE_STEP) * SCORE_STEP for piece, score in pieces.items()}
@@ -98,7 +98,13 @@ def test_the_alphabet_covers_and_requires() -> None:
     words = [("가" * 50, 10), ("나", 9), ("뷁", 1), ("▁", 99)]
     small = alphabet_of(words, vocab_size=300, coverage=0.99)
     assert set(small) == {*BASIC, "가", "나"}
-    assert set(alphabet_of(words, vocab_size=30_000, coverage=0.99)) == {*BASIC, "나", *KS_X_1001, *KS_X_1001_SIGNS}
+    assert set(alphabet_of(words, vocab_size=30_000, coverage=0.99)) == {
+        *BASIC,
+        "나",
+        *KS_X_1001,
+        *KS_X_1001_SIGNS,
+        *LETTERS,
+    }
     assert "뷁" in alphabet_of(words, vocab_size=300, coverage=1.0)
     assert "ᄀ" in alphabet_of(words, vocab_size=300, required="ᄀ")
 
@@ -110,7 +116,7 @@ def test_greetings_are_spelled_in_syllables_at_every_size_that_has_room() -> Non
     for size in (1000, 2300, 8000, 14_099, 14_100, 64_000):
         assert greetings <= set(alphabet_of(words, vocab_size=size, taken=261)), size
         assert not greetings & set(alphabet_of(words, vocab_size=size, taken=261, required="none"))
-    assert set(alphabet_of(words, vocab_size=14_000, taken=261)) == {*BASIC, *EVERYDAY, "가", "뷁"}
+    assert set(alphabet_of(words, vocab_size=14_000, taken=261)) == {*BASIC, *EVERYDAY, *LETTERS, "가", "뷁"}
     assert set(EVERYDAY) <= set(KS_X_1001)
     tight = [(chr(0xAC00 + i), 100) for i in range(640)]  # 737 of 739 places are taken
     assert len(alphabet_of(tight, vocab_size=1000, taken=261)) == 737, "no size is refused for them"

@@ -473,7 +473,7 @@ def test_the_summary_is_printed_and_the_file_is_the_last_line(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["Korean", "tokenizers"]
-    heads = ["tokenizer", "ids", "tokens/eojeol", "mean F1 of golds", "boundary F1"]
+    heads = ["tokenizer", "ids", "tokens/eojeol", "mean F1 to gold", "F1 to gold"]
     assert re.split(r"\s{2,}", lines[1].strip())[:5] == heads
     assert lines[3].split()[:3] == ["eojeols", "–", "1.000"]
     assert lines[-1] == str(tmp_path / "out" / "report.html")

@@ -79,7 +79,7 @@ def test_mecab_proves_the_seam() -> None:
 GOLDEN = """
 학교에서는      학교|에서|는        josa josa_chain
 먹었습니다      먹|었|습니다        eomi eomi_chain
-학생이다        학생|이|다          copula eomi
+학생이다        학생|이|다          copula copula
 갔다            갔|다               eomi_chain
 했는데요        했|는데|요          eomi_chain josa
 예뻤다          예뻤|다             eomi_chain
