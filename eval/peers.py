@@ -213,10 +213,11 @@ def _peers() -> Iterator[Peer]:
     for kind, label in (("unigram", "Unigram"), ("bpe", "BPE")):  # what koktok's own trainers add to its cuts
         peer = koktok_peer(f"koktok's cuts, SentencePiece {label}", model=kind, backend="spm")
         yield replace(peer, libraries=(*peer.libraries, "sentencepiece"))
-    yield koktok_peer("koktok lm, within words", slow=True, superwords=0.0)
+    yield koktok_peer("koktok lm, superwords", slow=True, superwords=SUPERWORDS)
     yield koktok_peer("koktok lm, price in tokens", slow=True, price="tokens")
     yield koktok_peer("koktok aligned, superwords", slow=True, preset="aligned", superwords=SUPERWORDS)
-    yield koktok_peer("koktok bpe-bytes", slow=True, model="bpe-bytes")
+    for preset in ("lm", "encoder", "aligned"):
+        yield koktok_peer(f"koktok bpe-bytes {preset}", slow=True, model="bpe-bytes", preset=preset)
     for preset in ("lm", "encoder"):  # digits as the peers cut them
         free: dict[str, object] = {"pretokenize": {"digits": "free"}}
         yield koktok_peer(f"koktok {preset}, digits free", slow=True, preset=preset, other=free)
