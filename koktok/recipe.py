@@ -167,7 +167,7 @@ class TrainRecipe(_Section):
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
     preset: Literal["lm", "encoder", "aligned", "short"] = "lm"
-    """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: as few tokens as SentencePiece
+    """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: about as few tokens as SentencePiece
     makes. `encoder`: 10 % more, so that spans can be marked. `aligned`: nearly all boundaries."""
     keep: SomeShare | dict[Group, SomeShare] | None = None
     """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or
