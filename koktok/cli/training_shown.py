@@ -170,7 +170,7 @@ def _missed(outcome: Mapping[str, Any]) -> str:
 def _next(training: Training, out: Path) -> Iterator[str]:
     """Lines on the target of the training, and commands to try next."""
     folder, options = shlex.quote(str(out)), training.tokenizer.recipe.train
-    outcome = training.log.get("dials")
+    outcome = training.log.get("outcome")
     if outcome:
         yield (
             f"kept {outcome['all']:.1%} of the morpheme boundaries in the training text: {outcome['josa']:.1%} of those before "

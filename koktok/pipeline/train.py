@@ -263,7 +263,7 @@ def _training(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
         "segmented": prepared.segmented.digest(),
         "lines": report.lines,
         "eojeols": reading.eojeols,
-        **({"dials": learnt.log["dials"]} if "dials" in learnt.log else {}),
+        **({"outcome": learnt.log["outcome"]} if "outcome" in learnt.log else {}),
     }
     notes = list(prepared.notes)
     if bad := report.bad_lines:

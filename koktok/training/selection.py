@@ -195,7 +195,7 @@ class Selection(ABC, Generic[T]):
             asked, met = targets.wants[worst], targets.missed(figures) <= FAR
             weights |= {"target": point.shown(worst), "asked": asked, "met": met}
         node = self.lattice.node
-        return {"dials": weights, **describe(self.counts, trial.vocab, node, trial.cut, trial.tokens)}
+        return {"outcome": weights, **describe(self.counts, trial.vocab, node, trial.cut, trial.tokens)}
 
 
 # ── points and sizes ──────────────────────────────────────────────────────────────────────────────────────────────────

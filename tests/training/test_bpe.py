@@ -211,8 +211,8 @@ def text(mini: list[str], kiwi: KiwiSegmenter) -> SegmentedCounts:
 def test_what_is_asked_for_is_met(text: SegmentedCounts, kind: str, asked: dict[str, float]) -> None:
     recipe = Recipe().changed(train={"model": kind, "vocab_size": 4000, **asked})
     learnt = koktok.training.bpe.train_bpe(Job.of(text, recipe, recipe.pattern))
-    dials, model = learnt.log["dials"], BpeModel(learnt.vocab)
-    assert dials["met"]
+    outcome, model = learnt.log["outcome"], BpeModel(learnt.vocab)
+    assert outcome["met"]
     kept = there = tokens = 0.0
     for word, cuts, n in text.items():
         ids, spans = model.encode(word)
@@ -221,11 +221,11 @@ def test_what_is_asked_for_is_met(text: SegmentedCounts, kind: str, asked: dict[
         for cut in cuts:
             worth = n * (0.0 if cut.kind.label == "punctuation" else TRUST.get(cut.kind.label, TRUST["rest"]))
             there, kept = there + worth, kept + worth * (cut.offset in edges)
-    assert dials["all"] == pytest.approx(kept / there)
-    assert dials["tokens_per_eojeol"] == pytest.approx(tokens / text.total)
+    assert outcome["all"] == pytest.approx(kept / there)
+    assert outcome["tokens_per_eojeol"] == pytest.approx(tokens / text.total)
     names = ("josa", "eomi", "all") if "keep" in asked else ("tokens_per_eojeol",)
     for name in names:
-        assert dials[name] == pytest.approx(next(iter(asked.values())), abs=0.01)
+        assert outcome[name] == pytest.approx(next(iter(asked.values())), abs=0.01)
 
 
 def test_presets_of_bpe(text: SegmentedCounts) -> None:

@@ -63,15 +63,15 @@ KINDS = {"josa": ("josa", "copula", "josa_chain"), "eomi": ("eomi", "eomi_chain"
 def test_what_is_asked_for_is_kept(text, size, keep):
     """Before particles and before endings each; punctuation has no part in it."""
     trained = train_unigram(text, vocab_size=size, keep=keep)
-    dials = trained.log["dials"]
+    outcome = trained.log["outcome"]
     wanted = keep if isinstance(keep, dict) else dict.fromkeys(KINDS, keep)
     for group, share in wanted.items():
         kept = account(trained.vocab, text, KINDS[group])[0]
-        assert dials[group] == pytest.approx(kept)
+        assert outcome[group] == pytest.approx(kept)
         assert kept == pytest.approx(share, abs=0.02), "an ending is one share in a hundred of so little text"
     everything, tokens, _ = account(trained.vocab, text, {*TRUST} - {"punctuation"})
-    assert dials["all"] == pytest.approx(everything)
-    assert dials["tokens_per_eojeol"] == pytest.approx(tokens)
+    assert outcome["all"] == pytest.approx(everything)
+    assert outcome["tokens_per_eojeol"] == pytest.approx(tokens)
 
 
 @pytest.mark.parametrize("price", ["tokens", "bits"])
@@ -80,10 +80,10 @@ def test_the_kinds_have_targets_of_their_own(text, price):
     point = PRESETS["lm"].with_target(keep={"josa": 0.95, "eomi": 0.8})
     more = PRESETS["lm"].with_target(keep={"josa": 0.95, "eomi": 0.9})
     found = [
-        train_unigrams(text, points=[each], vocab_sizes=[SIZES[1]], price=price)["lm", SIZES[1]].log["dials"]
+        train_unigrams(text, points=[each], vocab_sizes=[SIZES[1]], price=price)["lm", SIZES[1]].log["outcome"]
         for each in (point, more)
     ]
-    assert [dials["eomi"] for dials in found] == [pytest.approx(0.8, abs=0.02), pytest.approx(0.9, abs=0.02)]
+    assert [outcome["eomi"] for outcome in found] == [pytest.approx(0.8, abs=0.02), pytest.approx(0.9, abs=0.02)]
     assert found[0]["josa"] == pytest.approx(found[1]["josa"], abs=0.02)
 
 
@@ -92,43 +92,43 @@ def test_where_there_is_no_grammar_all_boundaries_are_the_target():
     words = {
         f" {a}{b}|{c}": 20 for a in "가나다라마바사" for b in "아자차카타파하" for c in ("누리", "구름", "바다", "하늘")
     }
-    dials = train_unigram(SegmentedCounts.from_marked(words), vocab_size=320, keep=0.6).log["dials"]
-    assert dials["josa"] == dials["eomi"] == dials["all"]
+    outcome = train_unigram(SegmentedCounts.from_marked(words), vocab_size=320, keep=0.6).log["outcome"]
+    assert outcome["josa"] == outcome["eomi"] == outcome["all"]
 
 
 def test_tokens_can_be_asked_for(text):
-    usual = train_unigram(text, vocab_size=SIZES[0]).log["dials"]["tokens_per_eojeol"]
-    more = train_unigram(text, vocab_size=SIZES[0], tokens=usual + 0.1).log["dials"]
+    usual = train_unigram(text, vocab_size=SIZES[0]).log["outcome"]["tokens_per_eojeol"]
+    more = train_unigram(text, vocab_size=SIZES[0], tokens=usual + 0.1).log["outcome"]
     assert more["tokens_per_eojeol"] == pytest.approx(usual + 0.1, abs=0.03)
-    twice = train_unigram(text, vocab_size=SIZES[0], tokens=2 * usual + 0.2, eojeols=text.total / 2).log["dials"]
+    twice = train_unigram(text, vocab_size=SIZES[0], tokens=2 * usual + 0.2, eojeols=text.total / 2).log["outcome"]
     assert twice["tokens_per_eojeol"] == pytest.approx(2 * usual + 0.2, abs=0.06)
 
 
 def test_what_cannot_be_had_is_said(text):
-    dials = train_unigram(text, vocab_size=SIZES[0], keep={"josa": 0.01}).log["dials"]
-    assert (dials["met"], dials["target"], dials["asked"]) == (False, "josa", 0.01)
-    least = train_unigram(text, vocab_size=SIZES[0], nu=0.0).log["dials"]["josa"]
-    assert dials["josa"] == pytest.approx(least, abs=0.1), "the best possible"
+    outcome = train_unigram(text, vocab_size=SIZES[0], keep={"josa": 0.01}).log["outcome"]
+    assert (outcome["met"], outcome["target"], outcome["asked"]) == (False, "josa", 0.01)
+    least = train_unigram(text, vocab_size=SIZES[0], nu=0.0).log["outcome"]["josa"]
+    assert outcome["josa"] == pytest.approx(least, abs=0.1), "the best possible"
 
 
 def test_costs_take_the_target_away(text):
     log = train_unigram(text, vocab_size=SIZES[0], nu=0.4).log
-    assert "asked" not in log["dials"]
-    assert log["dials"]["nu"]["josa"] == 0.4
+    assert "asked" not in log["outcome"]
+    assert log["outcome"]["nu"]["josa"] == 0.4
 
 
 @pytest.mark.parametrize("size", [2000, *SIZES])
 def test_presets_mean_the_same_at_every_size(text, size):
     """Law of the presets: the target is met wherever it can be, and more is kept from one to the next."""
-    dials = {name: train_unigram(text, vocab_size=size, preset=name).log["dials"] for name in PRESETS}
+    outcome = {name: train_unigram(text, vocab_size=size, preset=name).log["outcome"] for name in PRESETS}
     for name in ("short", "lm", "encoder"):
-        assert dials[name]["nu"]["josa"] >= PRESETS[name].nu["josa"] - 1e-6
+        assert outcome[name]["nu"]["josa"] >= PRESETS[name].nu["josa"] - 1e-6
         for group, share in PRESETS[name].keep.items():
-            assert dials[name][group] >= share - 0.02
+            assert outcome[name][group] >= share - 0.02
     for share in ("all", "josa", "eomi"):
-        shares = [dials[name][share] for name in ("short", "lm", "encoder", "aligned")]
+        shares = [outcome[name][share] for name in ("short", "lm", "encoder", "aligned")]
         assert all(b - a > -0.005 for a, b in pairwise(shares))
-    assert dials["aligned"]["all"] > 0.97, "every boundary that a piece can respect, punctuation too"
+    assert outcome["aligned"]["all"] > 0.97, "every boundary that a piece can respect, punctuation too"
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.3, 3.0), st.floats(0.2, 5.0))
