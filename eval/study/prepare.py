@@ -38,7 +38,7 @@ def peers() -> dict[str, Peer]:
         "sp-unigram": known[SENTENCEPIECE],
         "koktok-default": known[f"koktok {TrainRecipe().preset}"],
         "koktok-aligned": known["koktok aligned"],
-        "koktok-words": known["koktok lm, within words"],
+        "koktok-across": known["koktok lm, superwords"],
         "koktok-encoder": koktok_peer("koktok encoder, bert", preset="encoder", other={"special": {"style": "bert"}}),
         "koktok-moved": known[PLACEBOS[0].name],
     }

@@ -84,7 +84,7 @@ TUNING_RATES: Final = (0.0001, 0.0004, 0.0016)
 
 PEERS: Final = ("sp-unigram", "sp-equal")
 ROWS: Final = {
-    "decoder": (*PEERS, "koktok-default", "koktok-words", "koktok-aligned", "koktok-moved"),
+    "decoder": (*PEERS, "koktok-default", "koktok-across", "koktok-aligned", "koktok-moved"),
     "encoder": (*PEERS, "koktok-default", "koktok-encoder", "koktok-aligned", "koktok-moved"),
 }
 TASKS: Final = tuple(EPOCHS)
@@ -92,7 +92,7 @@ PARAGRAPH: Final = 300
 """Characters of a paragraph that are asked."""
 PAIRS: Final = {
     "decoder": (
-        *((name, peer) for name in ("koktok-default", "koktok-words", "koktok-aligned") for peer in PEERS),
+        *((name, peer) for name in ("koktok-default", "koktok-across", "koktok-aligned") for peer in PEERS),
         ("koktok-moved", "sp-unigram"),
     ),
     "encoder": (
