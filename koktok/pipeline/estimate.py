@@ -36,7 +36,7 @@ pieces across spaces, to 20 MB, 61 MB and 1 GB."""
 
 READ, READ_RUNS, PREPARED, TRAINED, TRAINED_IN_RUNS = 0.6e6, 0.2e6, 0.15e6, 20_000, 5_000
 """Running words that a thread counts in a second, alone and with runs; distinct words that are summed and prepared; and those that are trained
-on, alone and in runs. Processor seconds of `python -m eval.growth` at 60 MB and 300 MB."""
+on, alone and in runs. Rough values from a busy machine, not fitted yet."""
 
 ANALYSED, MORE_IN_RUNS = 13_000, 1.7
 """Distinct words that one process of Kiwi 0.24 reads in a second; and how many times more words are in the runs that are trained on (1.5 at
