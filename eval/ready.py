@@ -101,7 +101,7 @@ def _sentencepiece(size: int, corpora: tuple[str, ...]) -> Tokenizer:
         num_threads=2,
         minloglevel=2,
     )
-    return SentencePiece(model.getvalue(), name="SentencePiece", proven=True)
+    return SentencePiece(model.getvalue(), name="SentencePiece")
 
 
 def _lines(files: list[Path]) -> list[str]:

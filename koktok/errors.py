@@ -31,6 +31,7 @@ __all__ = [
     "RecipeError",
     "UsageError",
     "VocabSizeError",
+    "asking",
     "did_you_mean",
     "visible",
 ]
@@ -136,3 +137,38 @@ class MissingExtraError(KoktokError, ImportError):
         super().__init__(
             f"the library `{module}` is needed here and is not installed", f"pip install 'koktok[{extra}]'"
         )
+
+
+class asking:  # noqa: N801 - used as a statement
+    """A context in which whatever a library raises becomes an error of koktok; panics of Rust are no `Exception`.
+
+    With a `definition` the library is reading that file, which is an ArtifactError; else it is reading a text, an InputError.
+
+    Examples
+    --------
+    >>> with asking("tokenizers"):
+    ...     raise BaseException("a panic")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: the library tokenizers fails on this text: BaseException: a panic
+    hint: the definition is at fault: import it again, from a source that you trust
+    """
+
+    def __init__(self, library: str, definition: str = "", hint: str = "") -> None:
+        self.library, self.definition, self.hint = library, definition, hint
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        unchanged = KoktokError | KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError
+        if error is None or isinstance(error, unchanged):
+            return
+        what = f"{type(error).__name__}: {error}".strip()
+        if self.definition:
+            raise ArtifactError(
+                f"the library {self.library} cannot read `{self.definition}`: {what}", hint=self.hint
+            ) from None
+        raise InputError(
+            f"the library {self.library} fails on this text: {what}",
+            hint="the definition is at fault: import it again, from a source that you trust",
+        ) from None

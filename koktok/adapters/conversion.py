@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from koktok.adapters.huggingface_adapter import HuggingFace
-from koktok.adapters.library import LibraryTokenizer
-from koktok.adapters.sandbox import PROBES
+from koktok.adapters.library import PROBES, LibraryTokenizer
 from koktok.adapters.sentencepiece_adapter import SentencePiece
 from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.errors import ArtifactError, InputError

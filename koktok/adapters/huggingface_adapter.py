@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.adapters.added_tokens import SAVED, files_beside, folder_tokens, json_of
-from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
-from koktok.adapters.sandbox import check
-from koktok.errors import ArtifactError
+from koktok.adapters.library import IdsAndSpans, LibraryTokenizer
+from koktok.errors import ArtifactError, asking
 from koktok.files import read_utf8
 from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
@@ -38,7 +37,6 @@ class HuggingFace(LibraryTokenizer):
         name: str = "tokenizer",
         notes: Sequence[str] = (),
         content: Mapping[str, Any] | None = None,
-        proven: bool = False,
     ) -> None:
         self.text = text
         self.beside = dict(beside or {})
@@ -54,9 +52,6 @@ class HuggingFace(LibraryTokenizer):
         if len(rows) > len(form.get("added_tokens") or ()):
             form = {**form, "added_tokens": rows}
             self.text = text = json.dumps(form, ensure_ascii=False)
-        tokenizers_library()  # an unsupported version is refused before the sandbox
-        if not proven:
-            check(self.library, text, where=spec, content=form)
         self._spec, self.content = spec, form
         self.strict = self._load()
         self.strict.encode_special_tokens = True
@@ -88,20 +83,13 @@ class HuggingFace(LibraryTokenizer):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        again = partial(HuggingFace, spec=self.spec, name=self.name, notes=self.notes, proven=True)
+        again = partial(HuggingFace, spec=self.spec, name=self.name, notes=self.notes)
         return again, (self.text, self.beside), {"signature": self.signature}
 
     def _load(self) -> Any:
         tokenizers = tokenizers_library()
-        try:
+        with asking(self.library, self._spec, "pip install -U tokenizers, if it was written by a newer one"):
             loaded = tokenizers.Tokenizer.from_str(self.text)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit):  # a panic of Rust is no `Exception`
-                raise
-            raise ArtifactError(
-                f"the tokenizers library cannot read this tokenizer.json (`{self._spec}`): {error}",
-                hint="pip install -U tokenizers, if it was written by a newer one",
-            ) from None
         loaded.no_padding()
         loaded.no_truncation()
         return loaded

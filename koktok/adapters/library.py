@@ -13,11 +13,10 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from koktok.adapters.added_tokens import FolderTokens
-from koktok.adapters.sandbox import PROBES
-from koktok.errors import InputError, KoktokError, UsageError
+from koktok.errors import InputError, UsageError
 from koktok.files import typed, write_folder
 from koktok.formats.folder import MARK, TOKENIZER, with_extra
 from koktok.model.decoding import checked_ids
@@ -36,33 +35,13 @@ IdsAndSpans = tuple[list[int], list[tuple[int, int]]]
 FORMAT = 1
 """Version of the layout of an imported folder."""
 
-
-class asking:  # noqa: N801 - used as a statement
-    """A context in which any exception of a library becomes an `InputError`; panics of Rust are no `Exception`.
-
-    Examples
-    --------
-    >>> with asking("tokenizers"):
-    ...     raise BaseException("a panic")
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: the library tokenizers fails on this text: BaseException: a panic
-    hint: the definition is at fault: import it again, from a source that you trust
-    """
-
-    def __init__(self, library: str) -> None:
-        self.library = library
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        unchanged = KoktokError | KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError
-        if error is None or isinstance(error, unchanged):
-            return
-        raise InputError(
-            f"the library {self.library} fails on this text: {type(error).__name__}: {error}",
-            hint="the definition is at fault: import it again, from a source that you trust",
-        ) from None
+PROBES: Final = (
+    "한국어는 교착어다.", " 앞에 빈칸", "뒤에 빈칸 ", "두  칸,   세 칸", "첫 줄\n둘째 줄", "표\t안의\t글", "\r\n",
+    "ㅋㅋㅋ ㅠㅠ ㄳ", "값이 12,345원, 1234567개(VAT 별도)", "Hello, World! Don't", "naïve façade", "漢字와 かな", "전각 ＡＢＣ １２３",
+    "😀 👨‍👩‍👧 🇰🇷", "뷁쀍 똠방각하", "\u1112\u1161\u11ab\u1100\u1173\u11af", "ᄒᆞᆫ글 나랏말〯ᄊᆞ미", "밑줄▁글자", "<0x0A> [UNK] </s>",
+    "㈜회사 ① ½ ㎏", "“따옴표” — 줄표…", "가\u200b나\u00a0다", "def f(x):\n    return x", "\x00\x7f", "ㆍ·•", "नमस्ते שלום",
+)  # fmt: skip
+"""Hard texts, on which the round trip of imported tokenizers is measured."""
 
 
 class LibraryVocab:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.adapters.added_tokens import SAVED, FolderTokens, files_beside, folder_tokens
-from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
-from koktok.adapters.sandbox import check
-from koktok.errors import ArtifactError
+from koktok.adapters.library import IdsAndSpans, LibraryTokenizer
+from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded
 from koktok.files.sentencepiece_model import BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
 from koktok.model.tokens import ByteTable
@@ -34,7 +33,6 @@ class SentencePiece(LibraryTokenizer):
         spec: str = "tokenizer.model",
         name: str = "tokenizer",
         notes: Sequence[str] = (),
-        proven: bool = False,
     ) -> None:
         import sentencepiece
 
@@ -48,14 +46,9 @@ class SentencePiece(LibraryTokenizer):
             raise ArtifactError(f"`{spec}` is no SentencePiece model: {error}", hint=_HINT) from error
         if not self.proto.whole:
             raise ArtifactError(f"`{spec}` is no SentencePiece model, or it is cut short", hint=_HINT)
-        if not proven:
-            check(self.library, data, where=spec)
         sentencepiece.set_min_log_level(2)
-        try:
+        with asking(self.library, spec, _HINT):
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
-        except (RuntimeError, OSError, ValueError) as error:
-            why = str(error).strip()
-            raise ArtifactError(f"sentencepiece refuses this model (`{spec}`): {why}", hint=_HINT) from error
         of_type: dict[int, set[int]] = {}
         for i, row in enumerate(self.proto.pieces):
             of_type.setdefault(row.type, set()).add(i)
@@ -80,7 +73,7 @@ class SentencePiece(LibraryTokenizer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (
-            partial(SentencePiece, spec=self.spec, name=self.name, notes=self.notes, proven=True),
+            partial(SentencePiece, spec=self.spec, name=self.name, notes=self.notes),
             (self.data, self.beside),
             {"signature": self.signature},
         )

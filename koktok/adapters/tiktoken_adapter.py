@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.adapters.added_tokens import SAVED, files_beside, folder_tokens
-from koktok.adapters.library import IdsAndSpans, LibraryTokenizer, asking
-from koktok.adapters.sandbox import check
-from koktok.errors import InputError, UsageError
+from koktok.adapters.library import IdsAndSpans, LibraryTokenizer
+from koktok.errors import InputError, UsageError, asking
 from koktok.files import read_utf8, typed
 from koktok.formats import tiktoken
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
@@ -34,7 +33,6 @@ class Tiktoken(LibraryTokenizer):
         spec: str = "",
         name: str = "",
         notes: Sequence[str] = (),
-        proven: bool = False,
     ) -> None:
         spec = spec or ranks.name
         self.beside = dict(beside or {})
@@ -44,8 +42,6 @@ class Tiktoken(LibraryTokenizer):
         self.ranks = ranks = replace(
             ranks, specials={**ranks.specials, **{row["content"]: row["id"] for row in placed}}
         )
-        if not proven:
-            check(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=spec)
         self._runner = ranks.encoding()
         whole = hashlib.sha256(ranks.pattern.encode())
         for written, i in sorted(ranks.ranks.items(), key=lambda row: row[1]):
@@ -63,7 +59,7 @@ class Tiktoken(LibraryTokenizer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (
-            partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes, proven=True),
+            partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes),
             (self.ranks, self.beside),
             {"signature": self.signature},
         )

@@ -105,7 +105,7 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
     from koktok.adapters import LibraryTokenizer, hf_files
     from koktok.adapters.conversion import agreement
     from koktok.adapters.huggingface_adapter import HuggingFace
-    from koktok.adapters.sandbox import PROBES
+    from koktok.adapters.library import PROBES
     from koktok.files import write_folder
     from koktok.formats.folder import TOKENIZER, checksum_of
     from koktok.formats.limits import unsupported_reason
@@ -266,7 +266,7 @@ def import_(
     Example: koktok import tokenizer.json -o theirs
     """
     from koktok.adapters import LibraryTokenizer, load
-    from koktok.adapters.sandbox import PROBES
+    from koktok.adapters.library import PROBES
     from koktok.files import check_folder
     from koktok.formats.folder import TOKENIZER
 

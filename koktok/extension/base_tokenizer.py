@@ -21,9 +21,8 @@ from koktok.adapters import LibraryTokenizer, load
 from koktok.adapters.added_tokens import FolderTokens, folder_tokens
 from koktok.adapters.conversion import hf_config, hf_definition
 from koktok.adapters.huggingface_adapter import open_hf
-from koktok.adapters.library import asking
 from koktok.adapters.sentencepiece_adapter import with_tokens
-from koktok.errors import ArtifactError
+from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.vocab_files import tokenizers_library
@@ -224,10 +223,8 @@ class Base:
 def runner_of(definition: Mapping[str, Any]) -> Any:
     """A tokenizer.json in the library `tokenizers`, which reads special tokens as text."""
     tokenizers = tokenizers_library()
-    try:
+    with asking("tokenizers", "tokenizer.json"):
         loaded = tokenizers.Tokenizer.from_str(json.dumps(definition, ensure_ascii=False))
-    except Exception as error:  # the library raises nothing narrower
-        raise ArtifactError(f"the tokenizers library cannot read this tokenizer.json: {error}") from None
     loaded.no_padding()
     loaded.no_truncation()
     loaded.encode_special_tokens = True

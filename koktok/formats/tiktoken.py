@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from koktok.errors import ArtifactError, MissingExtraError
+from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import Product, read_utf8
 from koktok.formats.hf import check_sparse, parsed
 from koktok.formats.limits import unsupported_reason
@@ -77,15 +77,13 @@ class Ranks:
             import tiktoken
         except ImportError as error:
             raise MissingExtraError("tiktoken", "tiktoken") from error
-        try:
+        with asking("tiktoken", self.name):
             return tiktoken.Encoding(
                 self.name,
                 pat_str=self.pattern,
                 mergeable_ranks=dict(self.ranks),
                 special_tokens=dict(self.specials),
             )
-        except ValueError as error:
-            raise ArtifactError(f"tiktoken refuses `{self.name}`: {error}") from error
 
     def text(self) -> str:
         """The ranks file: lines of a piece in base64, a space and its rank, by rank."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import ArtifactError, UsageError
+from koktok.errors import ArtifactError, UsageError, asking
 from koktok.files import read_utf8
 from koktok.formats.hf import checked_json
 from koktok.hangul import has_syllable, is_conjoining
@@ -54,10 +54,8 @@ def gpt2_json(vocab: Path) -> str:
                 hint="koktok import the tokenizer.json of the same tokenizer",
             )
         merges.append((left, right))
-    try:
+    with asking("tokenizers", str(file), "it does not fit the vocab.json beside it: fetch both again"):
         built = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=rows, merges=merges))
-    except Exception as error:  # the library raises nothing narrower
-        raise ArtifactError(f"`{file}` does not fit `{vocab}`: {error}", hint="fetch both again") from error
     built.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     built.decoder = tokenizers.decoders.ByteLevel()
     built.add_special_tokens([token for token in ("<|endoftext|>",) if token in rows])

@@ -95,7 +95,7 @@ class PlainSentencePiece:
         except (RuntimeError, OSError, ValueError) as error:
             raise VocabSizeError(str(error).strip().splitlines()[-1][-200:]) from error
         self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}"
-        self.tokenizer = SentencePiece(written.getvalue(), name=self.name, proven=True)
+        self.tokenizer = SentencePiece(written.getvalue(), name=self.name)
 
     def row(self, silver: Silver) -> SilverRow:
         """Its row of the table."""

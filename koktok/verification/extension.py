@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from koktok.errors import ArtifactError, KoktokError
+from koktok.errors import ArtifactError, KoktokError, asking
 from koktok.extension import laws
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.extension.extension_files import ExtensionRecord, digest_of, read_extension, restored
@@ -195,7 +195,8 @@ def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids
         import sentencepiece
 
         proto = ModelProto(read_bounded(file))
-        after = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
+        with asking("sentencepiece", str(file)):
+            after = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
         for i in added:
             proto.pieces[i].piece, proto.pieces[i].type = f"<koktok_{i}>", UNUSED
         before = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.adapters.huggingface_adapter import open_hf
-from koktok.adapters.library import asking
 from koktok.adapters.sentencepiece_adapter import SentencePiece, open_sp
 from koktok.adapters.tiktoken_adapter import open_tiktoken
-from koktok.errors import UsageError
+from koktok.errors import UsageError, asking
 from koktok.files import read_utf8
 from koktok.text.prefix import Prefix, with_prefix
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.adapters import LibraryTokenizer
 from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
-from koktok.adapters.library import asking
 from koktok.adapters.open import load_folder
-from koktok.errors import KoktokError, MissingExtraError, UsageError
+from koktok.errors import KoktokError, MissingExtraError, UsageError, asking
 from koktok.formats.folder import is_imported, is_koktoks
 from koktok.formats.probe import LINES
 from koktok.tokenizer.agree import agree
