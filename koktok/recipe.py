@@ -11,19 +11,12 @@ import os
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypedDict, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
 from koktok.files import read_utf8
@@ -58,8 +51,8 @@ SPM_MODELS = ("unigram", "bpe")
 SELECTED_MODELS = ("unigram", "bpe", "bpe-bytes")
 """Models whose pieces are chosen under the cost: presets, targets and superwords are theirs."""
 
-TARGETS = ("keep", "tokens_per_eojeol", "nu")
-"""Options of which a recipe has at most one: a target, or the `nu` that a target would set."""
+SPACED_MODELS = (*(model for model in get_args(VocabKind) if model not in WITH_UNKNOWN), "unigram-em")
+"""Models that may have a space before the first word."""
 
 PREFIXED_MODELS = ("unigram", "unigram-em", "bpe", "syllable", "jamo")
 """Models with a space before the first word by default: 1 % fewer tokens, and a word has the same pieces at any place in a text."""
@@ -87,7 +80,32 @@ Group = Literal["josa", "eomi", "all"]
 
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 SomeShare = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The models that a field is for; `own`: and koktok's own trainers only. For others it has its plain default."""
+
+    models: Collection[str]
+    own: bool = False
+    hint: str = "--model unigram --backend koktok"
+
+    def check(self, name: str, value: Any, train: TrainRecipe) -> None:
+        """Raise RecipeError if the model or the trainer is another one."""
+        if train.model not in self.models or (self.own and train.backend != "koktok"):
+            shown = f"`{name} = {value}`" if isinstance(value, str) else f"`{name}`"
+            trainers = "koktok's own trainers of " * self.own
+            backend = f" of the backend {train.backend}" * (self.own and train.backend != "koktok")
+            raise RecipeError(
+                f"{shown} is for {trainers}{', '.join(self.models)}, not for {train.model}{backend}", hint=self.hint
+            )
+
+
+SELECTED = Only(SELECTED_MODELS, own=True)
+TARGET: Final = "target"
+"""Marks the fields of which a recipe has at most one: a target, or the `nu` that a target would set."""
 
 LearntFolder = Annotated[str, Field(pattern=r"^dpe:[^\x00-\x1f]+$")]
 
@@ -124,11 +142,11 @@ class PretokenizeRecipe(_Section):
     digits: Literal["free", "single", "three"] = "single"
     """Numbers as runs of digits without signs, as single digits, or in groups of at most three digits from the left, as in the patterns of
     GPT-4 and Llama 3."""
-    pattern: Literal["koktok", Published] = "koktok"
+    pattern: Annotated[Literal["koktok", Published], Only(("bpe-bytes",), hint="--model bpe-bytes")] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
     runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given. Pieces may cross spaces
     with `superbpe` and `exaone-moe`, if superwords are given."""
-    prefix_space: bool = False
+    prefix_space: Annotated[bool, Only(SPACED_MODELS, hint="--no-prefix-space, or --model unigram")] = False
     """A space before the first word of a text, which decoding removes. The first word is then tokenized like any other, and a
     text passed as a list of words gets the ids of the running text. On for Unigram and BPE; off for byte-level BPE and
     WordPiece, as their runtimes expect."""
@@ -162,29 +180,31 @@ class TrainRecipe(_Section):
 
     model: Literal[VocabKind, "unigram-em"] = "unigram"
     """Model type. `unigram-em` is Unigram trained by EM, as in SentencePiece; `word` to `morpheme` are baselines."""
-    backend: Literal["koktok", "spm"] = "koktok"
+    backend: Annotated[Literal["koktok", "spm"], Only(SPM_MODELS, hint="--backend koktok")] = "koktok"
     """Trainer: koktok's own, or the sentencepiece library with koktok's cuts."""
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
-    preset: Literal["lm", "encoder", "aligned", "short"] = "lm"
+    preset: Annotated[Literal["lm", "encoder", "aligned", "short"], SELECTED] = "lm"
     """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: about as few tokens as SentencePiece
     makes. `encoder`: 10 % more, so that spans can be marked. `aligned`: nearly all boundaries."""
-    keep: SomeShare | dict[Group, SomeShare] | None = None
+    keep: Annotated[SomeShare | dict[Group, SomeShare] | None, SELECTED, TARGET] = None
     """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or
     josa=0.9,eomi=0.8; by default those of the preset. They are measured on the running text without punctuation, and `nu` is
     adjusted to reach them."""
-    price: Price = "tokens"
+    price: Annotated[Price, Only(SELECTED_MODELS, own=True, hint="--price tokens")] = "tokens"
     """Unigram, BPE: cost of a piece. One token each, or in bits: more for a rare piece, and for one that swallows a boundary or a space,
     the less its parts have in common."""
-    tokens_per_eojeol: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    tokens_per_eojeol: Annotated[Positive | None, SELECTED, TARGET] = None
     """Unigram, BPE: target number of tokens per eojeol, e.g. 1.8, in place of `keep`."""
     lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
     """Unigram, BPE: cost of a token. By default that of the preset."""
     mu: Cost | None = None
     """Unigram, BPE: cost of a cut inside a morpheme."""
-    nu: Cost | dict[str, Cost] | None = None
+    nu: Annotated[Cost | dict[str, Cost] | None, TARGET] = None
     """Unigram, BPE: cost of a morpheme boundary inside a piece. One number, or one for each kind of boundary; excludes a target."""
-    superwords: Share = 0.0
+    superwords: Annotated[
+        Share, Only(SELECTED_MODELS, own=True, hint=f"--superwords 0, or --model {' | '.join(SELECTED_MODELS)}")
+    ] = 0.0
     """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 에 대한), e.g. 0.3. They make 7 % fewer tokens, but the ids of
     a prompt then depend on the text behind it, and words given apart get other ids. Such pieces contain no cut inside a word."""
     inner_superwords: bool = False
@@ -262,7 +282,7 @@ class SpecialRecipe(_Section):
     """Side on which long texts are truncated."""
     trim_offsets: bool = False
     """Offsets exclude the white space at the edges of a token, as RoBERTa's do. Whole-word masking in transformers then works on
-    words. On where `Recipe.changed` sets the style bert or roberta, except for WordPiece, whose pieces contain no spaces."""
+    words. On for the styles bert and roberta, except for WordPiece, whose pieces contain no spaces."""
     pad_to_multiple: Annotated[int, Field(ge=1, le=4096)] = 1
     """Add reserved tokens until the size is a multiple of this, e.g. 64."""
 
@@ -330,14 +350,17 @@ class Recipe(_Section):
     @classmethod
     def _with_defaults(cls, values: Any) -> Any:
         # Before validation, because a frozen recipe shows what it holds: the defaults are in koktok.toml.
-        return with_defaults(values) if isinstance(values, Mapping) else values
+        return resolve(values) if isinstance(values, Mapping) else values
 
     @model_validator(mode="after")
     def _is_possible(self) -> Recipe:
-        for rule in APPLICABILITY:
-            rule.check(self)
-        train, pretokenize = self.train, self.pretokenize
-        targets = [name for name in TARGETS if getattr(train, name) is not None]
+        train, pretokenize, given = self.train, self.pretokenize, self._values()
+        for name, only in ONLY.items():
+            if given[name] != DEFAULTS[name]:
+                only.check(name, given[name], train)
+        if self.jamo == "fallback":
+            Only(FALLBACK_MODELS, hint="--model unigram").check("jamo", "fallback", train)
+        targets = [name for name in TARGETS if given[name] is not None]
         if len(targets) > 1:
             first, second = (f"--{name.replace('_', '-')}" for name in targets[:2])
             raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
@@ -495,8 +518,8 @@ class Recipe(_Section):
     def changed(self, **changes: Any) -> Recipe:
         """A copy with some values replaced, by name, or those of a section as a mapping; values of None change nothing.
 
-        Another style takes the special tokens of the old one away; another target, or a preset, the old target; a published
-        pattern the fold of zero-width characters, where `normalize` does not come with it.
+        What follows from the changed values changes with them: the pattern of pretokens with the model, the special tokens with
+        the style. Another target, or a preset, takes the place of the old target.
 
         Raises
         ------
@@ -510,217 +533,132 @@ class Recipe(_Section):
         >>> Recipe().changed(vocab_size=8000, digits="free").pretokenize.digits
         'free'
         """
-        new: dict[str, Any] = {}
+        new: Values = {}
         for name, value in changes.items():
-            if section := SECTION_OF.get(name):
-                new.setdefault(section, {})[name] = value
-            elif name in SECTIONS and not isinstance(value, Mapping):
-                return self.build({**self.model_dump(mode="json"), name: value})  # whose error names the wrong table
-            elif name in SECTIONS:
-                new.setdefault(name, {}).update(value)
-            elif value is not None:
-                new[name] = value
-        old, values = self.model_dump(mode="json"), self.model_dump(mode="json")
-        named = {
-            (section, name) for section in SECTIONS for name, value in new.get(section, {}).items() if value is not None
-        }
-        if any(("train", name) in named for name in ("preset", *TARGETS)):
-            values["train"] |= dict.fromkeys(TARGETS)
-        for section, name in named:
-            values[section][name] = new[section][name]
-        values |= {name: value for name, value in new.items() if name not in SECTIONS}
-        if not _are_names(values):
-            return self.build(values)  # whose error names the wrong one
-        if values["segment"]["segmenter"] != "kiwi" and ("segment", "user_dictionary") not in named:
-            values["segment"] |= {"user_dictionary": "", "user_dictionary_sha256": ""}
-        for (section, name), default in DEPENDENT.items():
-            if (section, name) not in named and old[section][name] == default(old):
-                own = (section, name) == PATTERN and not named.isdisjoint(CUTTING)
-                values[section][name] = "koktok" if own else default(values)
-        if ("train", "specials") not in named:
+            fields = _plain(value) if name in SECTIONS else {name: value}
+            if fields is None or (name in SECTIONS and any(SECTION_OF.get(field) != name for field in fields)):
+                return self.build({name: value})  # whose error names what is wrong
+            new.update(fields)
+        new = {name: value for name, value in new.items() if value is not None}
+        given = self.given | new
+        if not new.keys().isdisjoint(("preset", *TARGETS)):
+            given = {name: value for name, value in given.items() if name in new or name not in TARGETS}
+        if given.get("segmenter", "kiwi") != "kiwi" and "user_dictionary" not in new:
+            given |= {"user_dictionary": "", "user_dictionary_sha256": ""}
+        if "specials" not in new and _can_resolve(given):
             before, after = (
-                (of["special"]["style"], of["train"]["model"], of["special"]["chat_template"]) for of in (old, values)
+                (of["style"], of["model"], of["chat_template"]) for of in (self._values(), DEFAULTS | given)
             )
-            values["train"]["specials"] = styles.changed(self.train.specials, before, after)
-        return self.build(values)
+            given["specials"] = styles.changed(self.train.specials, before, after)
+        return self.build(_by_table(given))
+
+    @property
+    def given(self) -> Values:
+        """The fields that differ from their defaults, by name: from them `resolve` makes the others."""
+        values = self._values()
+        return {name: value for name, value in values.items() if value != _default(name, values, ())}
+
+    def _values(self) -> Values:
+        """All fields by name."""
+        values = self.model_dump()
+        return {name: values[section][name] for name, section in SECTION_OF.items()} | {
+            name: value for name, value in values.items() if name not in SECTIONS
+        }
 
 
-class Fields(TypedDict, total=False):
-    """Fields of a recipe by name, as `koktok.train` takes them; a type checker finds a misspelt one."""
-
-    zero_width: bool | None
-    fullwidth: bool | None
-    spaces: bool | None
-    quotes: bool | None
-    dashes: bool | None
-    halfwidth_jamo: bool | None
-    repeats: int | None
-    compatibility: bool | None
-    lone_jamo: bool | None
-    split: str | None
-    digits: str | None
-    pattern: str | None
-    prefix_space: bool | None
-    segmenter: str | None
-    policy: str | None
-    user_dictionary_sha256: str | None
-    model: str | None
-    backend: str | None
-    vocab_size: int | None
-    preset: str | None
-    keep: float | Mapping[Group, float] | None
-    tokens_per_eojeol: float | None
-    lam: float | None
-    mu: float | None
-    nu: float | None
-    superwords: float | None
-    inner_superwords: bool | None
-    price: str | None
-    blocklist: Sequence[str] | None
-    personal_data: str | None
-    junk: str | None
-    reserve_script: Mapping[Script, float] | None
-    min_count: int | None
-    max_piece_length: int | None
-    character_coverage: float | None
-    ngram: int | None
-    required: str | Sequence[str] | None
-    specials: Sequence[str] | None
-    reserved: int | None
-    style: str | None
-    template: str | None
-    chat_template: str | None
-    model_max_length: int | None
-    padding_side: str | None
-    truncation_side: str | None
-    trim_offsets: bool | None
-    pad_to_multiple: int | None
-    jamo: bool | Literal["fallback"]
-    holdout: float
+# ── defaults ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
-class Applicability:
-    """The models that an option is for; `idle` are values with which it does nothing, `own` excludes the sentencepiece library."""
+class Rule:
+    """A default other than the plain one of a field: its value, and the recipes it is for.
 
-    key: str
-    idle: tuple[Any, ...]
-    models: Collection[str]
-    own: bool
-    hint: str
+    `applies` takes the values of all fields by name, as far as the rules above have resolved them, and the names of those
+    that were given.
+    """
 
-    def check(self, recipe: Recipe) -> None:
-        """Raise RecipeError if the recipe sets the option for another model or trainer."""
-        section, _, name = self.key.rpartition(".")
-        value, train = getattr(getattr(recipe, section) if section else recipe, name), recipe.train
-        if value in self.idle:
-            return
-        if train.model not in self.models or (self.own and train.backend != "koktok"):
-            shown = f"`{name} = {value}`" if isinstance(value, str) else f"`{name}`"
-            trainers = "koktok's own trainers of " * self.own
-            backend = f" of the backend {train.backend}" * (self.own and train.backend != "koktok")
-            raise RecipeError(
-                f"{shown} is for {trainers}{', '.join(self.models)}, not for {train.model}{backend}", hint=self.hint
-            )
+    field: str
+    default: Any
+    applies: Callable[[Values, Collection[str]], bool]
 
 
-OWN_TRAINERS = "--model unigram --backend koktok"
-SPACED_MODELS = (*(model for model in get_args(VocabKind) if model not in WITH_UNKNOWN), "unigram-em")
+def _has_own_trainer(values: Values) -> bool:
+    return values["model"] in SELECTED_MODELS and bool(values["backend"] == "koktok")
 
-APPLICABILITY = (
-    Applicability("train.backend", ("koktok",), SPM_MODELS, own=False, hint="--backend koktok"),
-    Applicability("train.preset", ("lm",), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
-    Applicability("train.keep", (None,), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
-    Applicability("train.tokens_per_eojeol", (None,), SELECTED_MODELS, own=True, hint=OWN_TRAINERS),
-    Applicability(
-        "train.superwords",
-        (0,),
-        SELECTED_MODELS,
-        own=True,
-        hint=f"--superwords 0, or --model {' | '.join(SELECTED_MODELS)}",
+
+RULES = (
+    Rule(
+        "prefix_space",
+        True,
+        lambda v, _: (
+            v["model"] in PREFIXED_MODELS or (v["style"] in PREFIXED_STYLES and v["model"] not in WITH_UNKNOWN)
+        ),
     ),
-    Applicability("train.price", ("tokens",), SELECTED_MODELS, own=True, hint="--price tokens"),
-    Applicability("pretokenize.pattern", ("koktok",), ("bpe-bytes",), own=False, hint="--model bpe-bytes"),
-    Applicability(
-        "pretokenize.prefix_space",
-        (False,),
-        SPACED_MODELS,
-        own=False,
-        hint="--no-prefix-space, or --model unigram",
+    Rule(
+        "split",
+        "scripts",
+        lambda v, _: _has_own_trainer(v) and (v["model"], v["preset"]) == ("unigram", "aligned"),
     ),
-    Applicability("jamo", (True, False), FALLBACK_MODELS, own=False, hint="--model unigram"),
+    Rule("price", "bits", lambda v, _: _has_own_trainer(v)),
+    Rule(
+        "pattern",
+        "llama3",  # it replaces `split` and `digits`, and no piece crosses a space
+        lambda v, given: (
+            v["model"] == "bpe-bytes"
+            and not v["superwords"]
+            and (v["split"], v["digits"]) == ("eojeol", "single")
+            and not {"split", "digits"} & {*given}
+        ),
+    ),
+    Rule("zero_width", False, lambda v, _: v["pattern"] != "koktok"),  # published patterns have no fold
+    Rule(
+        "trim_offsets",
+        True,
+        lambda v, _: v["style"] in STYLES and STYLES[v["style"]].trim_offsets and v["model"] != "wordpiece",
+    ),
 )
-"""Options that only some models have."""
+"""Defaults that depend on other fields, in the order in which they are resolved."""
 
 
-def _is_own(values: Values) -> bool:
-    return bool(values["train"]["backend"] == "koktok")
+def _default(name: str, values: Values, given: Collection[str]) -> Any:
+    """The default of a field."""
+    rules = (rule.default for rule in RULES if rule.field == name and rule.applies(values, given))
+    return next(rules, DEFAULTS[name])
 
 
-def _prefix_space(values: Values) -> bool:
-    model = values["train"]["model"]
-    return model in PREFIXED_MODELS or (values["special"]["style"] in PREFIXED_STYLES and model not in WITH_UNKNOWN)
-
-
-def _pattern(values: Values) -> str:
-    cutting = values["pretokenize"]["split"], values["pretokenize"]["digits"]
-    published = values["train"]["model"] == "bpe-bytes" and not values["train"]["superwords"]
-    return "llama3" if published and cutting == ("eojeol", "single") else "koktok"
-
-
-def _trim_offsets(values: Values) -> bool:
-    style = STYLES.get(values["special"]["style"])
-    return style is not None and style.trim_offsets and values["train"]["model"] != "wordpiece"
-
-
-PATTERN = ("pretokenize", "pattern")
-CUTTING = {("pretokenize", "split"), ("pretokenize", "digits")}
-"""Options that a published pattern replaces; with one of them the pattern is koktok's own."""
-
-TRIM_OFFSETS = ("special", "trim_offsets")
-"""A default of `Recipe.changed` alone: a recipe of a style without the option does not trim."""
-
-DEPENDENT: dict[tuple[str, str], Callable[[Values], Any]] = {
-    ("pretokenize", "prefix_space"): _prefix_space,
-    ("pretokenize", "split"): lambda v: (
-        "scripts" if _is_own(v) and (v["train"]["model"], v["train"]["preset"]) == ("unigram", "aligned") else "eojeol"
-    ),
-    ("train", "price"): lambda v: "bits" if v["train"]["model"] in SELECTED_MODELS and _is_own(v) else "tokens",
-    PATTERN: _pattern,
-    ("normalize", "zero_width"): lambda v: v["pretokenize"]["pattern"] == "koktok",  # published patterns have no fold
-    TRIM_OFFSETS: _trim_offsets,
-}
-"""Defaults that depend on the model, the preset and the style, by section and field; each may depend on those above it."""
-
-
-def _are_names(values: Values) -> bool:
-    """Whether the values on which defaults depend are of the right type."""
-    train, special = values["train"], values["special"]
-    names = (train["model"], train["backend"], train["preset"], special["style"], special["chat_template"])
-    return all(isinstance(name, str) for name in names)
-
-
-def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Values of a recipe with all defaults; unchanged where a field or table refuses them."""
-    given = {name: table for name in SECTIONS if (table := _plain(values.get(name, {}))) is not None}
-    if given.keys() != SECTIONS.keys():
+def resolve(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values of a recipe, table by table, with a value for each field; unchanged where a field or table refuses them."""
+    tables = {name: table for name in SECTIONS if (table := _plain(values.get(name, {}))) is not None}
+    given = {name: value for table in tables.values() for name, value in table.items() if name in DEFAULTS}
+    if tables.keys() != SECTIONS.keys() or not _can_resolve(given):
         return values
-    whole: Values = {"jamo": False, **values, **{name: DEFAULTS[name] | table for name, table in given.items()}}
-    if not _are_names(whole):
-        return values
-    model, specials = whole["train"]["model"], whole["train"]["specials"]
-    style, chat = whole["special"]["style"], whole["special"]["chat_template"]
+    whole = DEFAULTS | given
+    for rule in RULES:
+        if rule.field not in given:
+            whole[rule.field] = _default(rule.field, whole, given)
+    style, chat, specials = whole["style"], whole["chat_template"], whole["specials"]
     if style in STYLES and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
-        whole["train"]["specials"] = styles.joined(specials, style, model, chat)
-    if model == "jamo":
-        whole["jamo"] = True
-    named = {(section, name) for section, table in given.items() for name in table} | {TRIM_OFFSETS}
-    if named & CUTTING:
-        named.add(PATTERN)
-    for (section, name), default in DEPENDENT.items():
-        if (section, name) not in named:
-            whole[section][name] = default(whole)
-    return whole
+        whole["specials"] = styles.joined(specials, style, whole["model"], chat)
+    whole["jamo"] = whole["model"] == "jamo" or values.get("jamo", False)
+    resolved = _by_table(whole)
+    return {**resolved, **values, "jamo": whole["jamo"], **{name: tables[name] | resolved[name] for name in SECTIONS}}
+
+
+def _can_resolve(given: Values) -> bool:
+    """Whether the fields on which others depend are of the right type."""
+    names = ("model", "backend", "preset", "style", "chat_template")
+    return all(isinstance(given.get(name, ""), str) for name in names)
+
+
+def _by_table(values: Values) -> Values:
+    """Fields by name as the tables of a recipe."""
+    tables: Values = {}
+    for name, value in values.items():
+        if section := SECTION_OF.get(name):
+            tables.setdefault(section, {})[name] = value
+        else:
+            tables[name] = value
+    return tables
 
 
 def _plain(section: Any) -> Values | None:
@@ -744,8 +682,14 @@ SECTION_OF: dict[str, str] = {
 }
 """Fields by their own name, which no two sections share, to the section that holds them."""
 
-DEFAULTS: dict[str, Values] = {name: _plain(of()) or {} for name, of in SECTIONS.items()}
-"""The defaults of each table that depend on nothing else."""
+DEFAULTS: Values = {name: value for of in SECTIONS.values() for name, value in (_plain(of()) or {}).items()} | {
+    name: field.default for name, field in Recipe.model_fields.items() if name not in SECTIONS
+}
+"""The plain defaults of all fields by name."""
+
+_MARKS = {name: field.metadata for of in (TrainRecipe, PretokenizeRecipe) for name, field in of.model_fields.items()}
+ONLY = {name: mark for name, marks in _MARKS.items() for mark in marks if isinstance(mark, Only)}
+TARGETS = tuple(name for name, marks in _MARKS.items() if TARGET in marks)
 
 
 def _check_special(token: str) -> None:

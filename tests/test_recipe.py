@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from koktok.errors import RecipeError
-from koktok.recipe import SECTION_OF, Fields, Recipe, SourceRecord
+from koktok.recipe import Recipe, SourceRecord
 
 
 def test_toml_comes_back_as_it_went() -> None:
@@ -126,10 +126,21 @@ def test_a_preset_that_the_trainer_would_ignore_is_refused(ignoring: dict[str, s
     assert Recipe().changed(**ignoring).train.preset == "lm"
 
 
-def test_a_type_checker_knows_every_field() -> None:
-    """`train(text, vocab_sise=3)` is an error to mypy and pyright."""
-    apart = {"user_dictionary", "__pydantic_config__"}  # a parameter of its own
-    assert Fields.__annotations__.keys() == SECTION_OF.keys() - apart | {"jamo", "holdout"}
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"model": "bpe-bytes", "style": "bert", "keep": 0.8},
+        {"model": "bpe-bytes", "digits": "single"},
+        {"preset": "aligned", "price": "tokens", "prefix_space": False},
+        {"model": "jamo", "chat_template": "chatml", "specials": ("<unk>", "<x>")},
+    ],
+)
+def test_what_was_given_makes_the_recipe(changes: dict[str, object]) -> None:
+    recipe = Recipe().changed(**changes)
+    assert Recipe().changed(**recipe.given) == recipe
+    assert Recipe.from_toml(recipe.to_toml()).given == recipe.given
+    assert "split" not in recipe.given
 
 
 def test_the_pattern_follows_the_model() -> None:

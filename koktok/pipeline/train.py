@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from koktok.corpora.paths import as_text
 from koktok.count.counting import CountResult
@@ -32,7 +32,7 @@ from koktok.pipeline.training import Training
 from koktok.pipeline.user_dictionary import with_dictionary
 from koktok.pipeline.words import cut_texts, cut_training_words, training_words
 from koktok.progress import OnProgress, silent
-from koktok.recipe import Fields, Recipe, SourceRecord
+from koktok.recipe import Recipe, SourceRecord
 from koktok.segment import Segmenter
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.lexicon_file import Lexicon
@@ -90,7 +90,7 @@ def train(
     threads: int | None = None,
     on_progress: OnProgress = silent,
     measured: bool = False,
-    **fields: Unpack[Fields],
+    **fields: Any,
 ) -> Training:
     """Train a tokenizer on text.
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
-from koktok.model.special import CHAT_TEMPLATES, STYLES, Side, StyleName, TemplateName, fill
+from koktok.model.special import CHAT_TEMPLATES, STYLES, StyleName, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from koktok.tokenizer import TrainedTokenizer
 
 
@@ -31,20 +29,8 @@ def chat_template_of(value: str | None) -> str | None:
         ) from error
 
 
-def restyle(
-    tokenizer: TrainedTokenizer,
-    style: StyleName | None = None,
-    *,
-    specials: Iterable[str] | None = None,
-    template: TemplateName | None = None,
-    chat_template: str | None = None,
-    model_max_length: int | None = None,
-    padding_side: Side | None = None,
-    truncation_side: Side | None = None,
-    trim_offsets: bool | None = None,
-    pad_to_multiple: int | None = None,
-) -> TrainedTokenizer:
-    """The same pieces with other special tokens; arguments that are None stay unchanged.
+def restyle(tokenizer: TrainedTokenizer, style: StyleName | None = None, **changes: Any) -> TrainedTokenizer:
+    """The same pieces with other special tokens: another style, and other values of `SpecialRecipe` and `specials`.
 
     Examples
     --------
@@ -65,20 +51,8 @@ def restyle(
         # None would keep the values of the old style.
         left = {"template": None, "model_max_length": None, "padding_side": None, "truncation_side": None}
         old = old.model_copy(update={"special": old.special.model_copy(update=left)})
-    recipe = old.changed(
-        special={
-            "style": style,
-            "template": template,
-            "chat_template": chat_template,
-            "model_max_length": model_max_length,
-            "padding_side": padding_side,
-            "truncation_side": truncation_side,
-            "trim_offsets": trim_offsets,
-            "pad_to_multiple": pad_to_multiple,
-        },
-        train={"specials": None if specials is None else tuple(specials)},
-        pretokenize={"prefix_space": old.pretokenize.prefix_space},  # the pieces were trained with it
-    )
+    trained = old.pretokenize.prefix_space  # the pieces were trained with it
+    recipe = old.changed(style=style, prefix_space=trained, **changes)
     vocab = replace(tokenizer.vocab, specials=recipe.special_tokens)
     vocab = fill(vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
     return type(tokenizer)(recipe, vocab, tokenizer.signature)
