@@ -40,9 +40,6 @@ _REPORT = 256  # merges between two calls of on_progress
 UNIT: Final = 256
 """The gain of a join at one place; whole numbers, so that sums are exact in any order."""
 
-WITHIN: Final = 0.3
-"""What a join over a cut inside a morpheme loses, where the chosen pieces make one: .001 of F1 and .02 % of bits at as many tokens."""
-
 
 class Learner:
     """The pieces so far. A symbol is the place of a piece: first the letters, then one new piece for each merge."""
@@ -185,8 +182,7 @@ class BpeSelection(Selection[Merged]):
         """Learn merges that keep the boundaries that the chosen pieces keep."""
         del before
         kept, _ = cheapest(self.lattice.only(alive, self.pool), choice.costs, self.price, self.pool)
-        lost = np.where(self._worth > 0, self.point.respect * self._worth, WITHIN)
-        value = UNIT - np.rint(UNIT * lost * kept[self._node])
+        value = UNIT - np.rint(UNIT * self.point.respect * self._worth * kept[self._node])
         learner = Learner(self.job)
         words = learner.words(value.astype(np.int32))
         allows = self._superwords(alive)
