@@ -36,7 +36,7 @@ import numpy as np
 
 from koktok.bulk.arrays import id_type
 from koktok.errors import InputError, MissingExtraError, UsageError
-from koktok.files import Checkpoint, read_manifest, resumable, typed
+from koktok.files import Checkpoint, open_regular, read_manifest, resumable, typed
 from koktok.model.special import special_tokens
 from koktok.model.tokens import Tokens
 from koktok.progress import OnProgress
@@ -288,7 +288,8 @@ def write_megatron(stem: Path, tokens: Tokens, documents: np.ndarray[Any, np.dty
 
 
 def _read_index(path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
-    data = path.read_bytes()
+    with open_regular(path, "an index of token files") as file:
+        data = file.read()
     _, _, n, _ = struct.unpack_from("<QBQQ", data, 9)
     lengths = np.frombuffer(data, "<i4", n, 9 + struct.calcsize("<QBQQ"))
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])

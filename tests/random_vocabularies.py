@@ -1,10 +1,12 @@
-"""Random vocabularies of every kind: `encode_ids` gives the ids of `encode`; the default run draws from here, too.
+"""Random vocabularies of every kind: `encode_ids` gives the ids of `encode`, and decoding the text; the suite draws from here, too.
 
-    python tests/random_vocabularies.py 100000 [--seed 0]
+    python tests/random_vocabularies.py 100000 [--seed 0] [--first 0]
+    python tests/random_vocabularies.py 3536 --libraries
 
 A trained vocabulary is a poor witness: its merges come in an order that hides most of what bulk takes for granted. Here
 pieces and merges are drawn at random from a few characters, whose bytes and spaces are then met in every order. At the
-end every character of the first plane stands behind one to four spaces. The exit code is 1 where anything differed.
+end every character of the first plane stands behind one to four spaces. `--libraries` saves every vocabulary, and
+tokenizers, transformers, sentencepiece and tiktoken are asked by `verify`. The exit code is 1 where anything differed.
 """
 
 from __future__ import annotations
@@ -12,19 +14,23 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import tempfile
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any, get_args
 
+from fuzz import exported
 from strategies import EMOJI, NASTY
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe
 from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
 from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, Vocab, VocabKind, spell
 from koktok.recipe import FALLBACK_MODELS, SELECTED_MODELS
 from koktok.text.patterns import Published
 from koktok.tokenizer import TrainedTokenizer
+from koktok.verification import verify
 
 TEXTS = 40
 """Texts a vocabulary."""
@@ -93,7 +99,7 @@ def random_pieces(rng: random.Random, text: list[str], most: int = 60) -> list[s
     return found
 
 
-def random_tokenizer(rng: random.Random, kind: VocabKind) -> tuple[Tokenizer, list[str]]:
+def random_tokenizer(rng: random.Random, kind: VocabKind) -> tuple[TrainedTokenizer, list[str]]:
     """A tokenizer, and the characters that its pieces are made of."""
     chars = [*rng.choices(_POOL, k=rng.randrange(1, 7)), " "]
     chars += [chr(rng.choice((rng.randrange(0xAC00, 0xD7A4), rng.randrange(0x20, 0xD800)))) for _ in range(2)]
@@ -130,7 +136,7 @@ def random_text(rng: random.Random, chars: list[str]) -> str:
 
 
 def differences(
-    tokenizer: Tokenizer, texts: list[str], *, table_bytes: int = TABLE_BYTES, threads: int = 1
+    tokenizer: TrainedTokenizer, texts: list[str], *, table_bytes: int = TABLE_BYTES, threads: int = 1
 ) -> list[str]:
     """The texts whose ids in bulk are not those of `encode`."""
     encode = Encoder(
@@ -140,7 +146,31 @@ def differences(
     return [text for text, ids in zip(texts, tokens, strict=True) if ids.tolist() != tokenizer.encode(text).ids]
 
 
-def case(seed: str) -> tuple[Tokenizer, list[str], dict[str, Any]]:
+def lost(tokenizer: TrainedTokenizer, texts: list[str]) -> list[str]:
+    """The texts of a lossless kind that `decode`, a stream or bulk decoding does not give back; none of other kinds."""
+    if not tokenizer.lossless:
+        return []
+    bulk = tokenizer.decode_ids(tokenizer.encode_ids(texts))
+    bad = []
+    for text, decoded in zip(texts, bulk, strict=True):
+        ids, stream = tokenizer.encode(text).ids, tokenizer.stream()
+        streamed = "".join(stream.push(i) for i in ids) + stream.finish()
+        if {tokenizer.decode(ids), streamed, decoded} != {tokenizer.normalize(text)}:
+            bad.append(text)
+    return bad
+
+
+def differences_of_libraries(tokenizer: TrainedTokenizer, texts: list[str]) -> tuple[int, list[str]]:
+    """How often `verify` compared the saved folder and its tiktoken export, and what differed."""
+    with tempfile.TemporaryDirectory(prefix="koktok-random-") as place:
+        folder = tokenizer.save(Path(place) / "saved")
+        report = verify(folder, texts, exports=exported(tokenizer, Path(place) / "ranks"))
+    wrong = [finding for finding in report.findings if finding.outcome == "fail"]
+    looks = sum(finding.checked for finding in report.findings)
+    return looks, [f"{finding.check}: {' | '.join(finding.examples) or finding.message}" for finding in wrong]
+
+
+def case(seed: str) -> tuple[TrainedTokenizer, list[str], dict[str, Any]]:
     """A tokenizer, texts and how they are encoded: all of it a function of the seed."""
     rng = random.Random(seed)
     tokenizer, chars = random_tokenizer(rng, rng.choice(_KINDS))
@@ -149,7 +179,7 @@ def case(seed: str) -> tuple[Tokenizer, list[str], dict[str, Any]]:
     return tokenizer, texts, {"table_bytes": rng.choice((1, TABLE_BYTES)), "threads": rng.choice((1, 2))}
 
 
-def plane_behind_spaces(seed: str) -> tuple[Tokenizer, list[str]]:
+def plane_behind_spaces(seed: str) -> tuple[TrainedTokenizer, list[str]]:
     """A tokenizer of bytes with merges of some two hundred characters, and the first plane behind one to four spaces."""
     rng = random.Random(seed)
     first = rng.randrange(0x80, 0xD000)
@@ -167,36 +197,44 @@ def main() -> int:
     parser.add_argument("vocabularies", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--planes", type=int, default=20, help="vocabularies that see the whole first plane")
+    parser.add_argument("--first", type=int, default=0, help="go on from this vocabulary")
+    parser.add_argument("--libraries", action="store_true", help="save each, and ask the libraries, too")
     given = parser.parse_args()
-    begun, looked, wrong, kinds = time.monotonic(), 0, 0, Counter[str]()
+    begun, found, kinds = time.monotonic(), Counter[str](), Counter[str]()
 
-    def show(seed: str, tokenizer: Tokenizer, bad: list[str]) -> None:
+    def count(seed: str, tokenizer: TrainedTokenizer, what: str, bad: list[str]) -> None:
+        found[what] += len(bad)
         for text in bad[:3]:
-            print(f"{seed}: {tokenizer}: {text!r} {text!a}", flush=True)
+            print(f"{seed}: {tokenizer}: {what}: {text!r} {text!a}", flush=True)
 
-    for i in range(given.vocabularies):
+    def show(done: int) -> None:
+        print(
+            f"vocabularies up to {done:,}: {found['texts']:,} texts, {found['different']} different, {found['lost']} lost;"
+            f" {found['comparisons']:,} of libraries, {found['wrong']} wrong; {time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
+
+    for i in range(given.first, given.vocabularies):
         seed = f"{given.seed}:{i}"
         tokenizer, texts, options = case(seed)
-        bad = differences(tokenizer, texts, **options)
-        show(seed, tokenizer, bad)
-        looked, wrong, kinds[tokenizer.vocab.kind] = (
-            looked + len(texts),
-            wrong + len(bad),
-            kinds[tokenizer.vocab.kind] + 1,
-        )
-        if not (i + 1) % 10_000:
-            print(f"{i + 1:,} vocabularies, {wrong} differences, {time.monotonic() - begun:.0f} s", flush=True)
+        count(seed, tokenizer, "different", differences(tokenizer, texts, **options))
+        count(seed, tokenizer, "lost", lost(tokenizer, texts))
+        if given.libraries:
+            looks, bad = differences_of_libraries(tokenizer, texts)
+            found["comparisons"] += looks
+            count(seed, tokenizer, "wrong", bad)
+        found["texts"] += len(texts)
+        kinds[tokenizer.vocab.kind] += 1
+        if not (i + 1) % (100 if given.libraries else 10_000):
+            show(i + 1)
     for i in range(given.planes):
         seed = f"{given.seed}:plane:{i}"
         tokenizer, texts = plane_behind_spaces(seed)
-        bad = differences(tokenizer, texts)
-        show(seed, tokenizer, bad)
-        looked, wrong = looked + len(texts), wrong + len(bad)
-    print(
-        f"{given.vocabularies:,} vocabularies and {given.planes} times the first plane, {looked:,} texts, {wrong} differences,"
-        f" {time.monotonic() - begun:.0f} s; {', '.join(f'{kind} {n:,}' for kind, n in kinds.most_common())}"
-    )
-    return 1 if wrong else 0
+        count(seed, tokenizer, "different", differences(tokenizer, texts))
+        found["texts"] += len(texts)
+    show(given.vocabularies)
+    print(f"{given.planes} times the first plane; {', '.join(f'{kind} {n:,}' for kind, n in kinds.most_common())}")
+    return 1 if found["different"] + found["lost"] + found["wrong"] else 0
 
 
 if __name__ == "__main__":

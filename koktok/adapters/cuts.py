@@ -54,7 +54,9 @@ def open_cuts(spec: str, path: Path) -> OpenVocabulary:
         return [known[line] for line in lines]
 
     digest = hashlib.sha256(raw).hexdigest()[:16]
-    return OpenVocabulary(spec, path.name.split(".")[0], cut, digest=digest, notes=["cuts from a file"])
+    tokenizer = OpenVocabulary(spec, path.name.split(".")[0], cut, digest=digest, notes=["cuts from a file"])
+    tokenizer.any_text = False
+    return tokenizer
 
 
 def _spans_of(row: Any) -> tuple[str, Spans]:

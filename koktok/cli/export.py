@@ -107,7 +107,7 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
     from koktok.adapters.huggingface_adapter import HuggingFace
     from koktok.adapters.library import PROBES
     from koktok.files import write_folder
-    from koktok.formats.folder import TOKENIZER, checksum_of
+    from koktok.formats.folder import TOKENIZER
     from koktok.formats.limits import unsupported_reason
     from koktok.formats.probe import PROBE, probe_json
 
@@ -129,7 +129,6 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
-    seal = checksum_of((out / "tokenizer.json").read_bytes())
     changed = [
         f"{role} {roles.get(role, 'none')} → {tokenizer.roles.get(role, 'none')}"
         for role in dict.fromkeys((*roles, *tokenizer.roles))
@@ -137,8 +136,7 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
     ]
     return [
         *([f"special tokens: {', '.join(changed)}"] if changed else []),
-        f"the digest was {before} and is {tokenizer.digest()}",
-        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal}",
+        *([f"the digest was {before} and is {tokenizer.digest()}"] if tokenizer.digest() != before else []),
     ]
 
 

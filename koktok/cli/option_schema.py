@@ -70,13 +70,10 @@ def _required(name: str) -> str | list[str]:
     """What `--require` names: a list of its own, or the lines of a file of characters."""
     if name in ("auto", "none", "ks-x-1001"):
         return name
+    from koktok.files import read_utf8
+
     hint = "--require ks-x-1001 | none | FILE"
-    try:
-        lines = Path(name).read_text(encoding="utf-8-sig").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"`--require {name}` is no known list, and cannot be read as a file of characters: {error}", hint=hint
-        ) from error
+    lines = read_utf8(Path(name), "a file of characters", hint).removeprefix("\ufeff").split()
     if not lines:
         raise InputError(f"`{name}` holds no characters", hint=hint)
     return [unicodedata.normalize("NFC", line) for line in lines]
@@ -171,17 +168,24 @@ class OptionField:
             self.key = f"{section}.{name}" if section else name
         self.value: Any
         """The default."""
+        self.bytewise: Any
+        """The default for byte-level BPE."""
         if hasattr(of, "model_fields"):
             field = of.model_fields[self.name]
             kind, description = field.annotation, field.description or ""
             self.value = None if field.is_required() else field.default
-            if not owner and section:  # a default may depend on the model: shown is that of the default model
-                self.value = getattr(getattr(Recipe(), section), self.name)
+            self.bytewise = self.value
+            if not owner and section:  # a default may depend on the model
+                self.value, self.bytewise = (
+                    getattr(getattr(recipe, section), self.name)
+                    for recipe in (Recipe(), Recipe.build({"train": {"model": "bpe-bytes"}}))
+                )
         else:  # a dataclass that the Recipe holds
             from pydantic import TypeAdapter
 
             shown = TypeAdapter(of).json_schema()["properties"][self.name]
             kind, self.value, description = get_type_hints(of)[self.name], shown["default"], shown["description"]
+            self.bytewise = self.value
         self.description = " ".join(description.split())
         """The docstring of the field, on one line."""
         self.types = [*_members(kind)]
@@ -189,19 +193,9 @@ class OptionField:
 
     @property
     def default(self) -> str:
-        """The default as one types it; nothing where there is none."""
-        value = self.value
-        if value is True:
-            return "on"
-        if value is False or value in (None, "", (), {}):
-            return ""
-        return (
-            ",".join(value)
-            if isinstance(value, tuple)
-            else value
-            if isinstance(value, str)
-            else str(value if isinstance(value, int) else f"{value:g}")
-        )
+        """The default as one types it, and that of byte-level BPE where it is another; nothing where there is none."""
+        usual, bytewise = _typed(self.value), _typed(self.bytewise)
+        return usual if usual == bytewise else f"{usual or 'off'}; bpe-bytes: {bytewise or 'off'}"
 
     @property
     def help(self) -> str:
@@ -232,6 +226,17 @@ class OptionField:
 
     def _completed(self, incomplete: str) -> list[str]:
         return [choice for choice in self.choices if choice.startswith(incomplete)]
+
+
+def _typed(value: Any) -> str:
+    """A default as one types it; nothing where there is none."""
+    if value is True:
+        return "on"
+    if value is False or value in (None, "", (), {}):
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return value if isinstance(value, str) else str(value if isinstance(value, int) else f"{value:g}")
 
 
 def _members(annotation: Any) -> Iterator[Any]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.cluster.spark import plain_errors
 from koktok.count.counting import counting
-from koktok.errors import AnalyserError, InputError
+from koktok.errors import AnalyserError
+from koktok.files import MOST_TEXT, read_bounded
 from koktok.pipeline.words import training_words
 from koktok.recipe import Recipe
 from koktok.segment import Segmenter, segmenter_for, text_to_analyse
@@ -61,10 +62,7 @@ def segment_to_file(
     name = recipe.segment.segmenter
     dictionary = None
     if user_dictionary is not None:
-        try:
-            dictionary = Path(user_dictionary).read_bytes()
-        except OSError as error:
-            raise InputError(f"the user dictionary `{user_dictionary}` cannot be read: {error}") from error
+        dictionary = read_bounded(Path(user_dictionary), MOST_TEXT, "a user dictionary")
     signature = segmenter_for(name, user_dictionary=user_dictionary).signature()
     known = pl.LazyFrame(schema={"word": pl.String, "row": pl.String})
     if lexicon is not None:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.errors import ArtifactError, UsageError
 from koktok.extension.base_tokenizer import SPACE, Base, holds_hangul
 from koktok.extension.learn import Piece, PieceList, splits
-from koktok.files import Product, checked, read_bounded
+from koktok.files import Product, checked, read_bounded, read_utf8
 from koktok.files.sentencepiece_model import NORMAL, UNUSED, ModelProto
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
@@ -200,12 +200,7 @@ def slots_of(base: Base, fill: str) -> list[int]:
                 hint="--fill FILE, or no --fill to append",
             )
         return base.free
-    try:
-        lines = Path(fill).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"the list of slots `{fill}` cannot be read: {error}", hint="--fill reserved | unused | FILE"
-        ) from error
+    lines = read_utf8(Path(fill), "a list of slots", "--fill reserved | unused | FILE").splitlines()
     by_name = {token: i for i, token in enumerate(base.tokens) if token}
     slots = set()
     for line in filter(None, map(str.strip, lines)):

@@ -148,7 +148,7 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
 def is_koktoks(folder: Path) -> bool:
     """Whether koktok saved a tokenizer in a folder, also if its koktok.toml is gone; exports have none."""
     with suppress(OSError, ValueError):
-        return (folder / MARK).is_file() or MARK in (folder / TOKENIZER.manifest).read_text(encoding="utf-8")
+        return (folder / MARK).is_file() or MARK in read_utf8(folder / TOKENIZER.manifest)
     return False
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from operator import index
@@ -16,7 +15,7 @@ from koktok.adapters import load
 from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.corpora.paths import as_text
-from koktok.errors import InputError, UsageError
+from koktok.errors import UsageError
 from koktok.metrics.borders import LINES, borders
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
@@ -108,7 +107,7 @@ def score(
     if text is not None and len(text):
         statistics = _of_text(tokenizer, text, reference, on_progress)
         assert statistics.histogram is not None
-        with suppress(InputError):  # cuts from a file are those of whole lines
+        if tokenizer.any_text:
             statistics.tables["borders"] = borders(tokenizer, text.sample(LINES, seed), seed=seed)
     tables = statistics.tables
     for page in pages:
@@ -126,7 +125,7 @@ def score(
         tables["parallel"] = parallel_table(tokenizer, parallel)
     beside = {"english": english, "code": code, "code_words": Text.of({"code": _words(code.lines)}) if code else None}
     tables |= {name: plain_table(tokenizer, t) for name, t in beside.items() if t}
-    if extended:
+    if extended and tokenizer.any_text:
         tables["vocabulary"] = Table.row(vocabulary_counts(tokenizer))
         counts, details["probes"] = probes(tokenizer)
         tables["probes"] = Table.row(counts)

@@ -38,9 +38,9 @@ READ, READ_RUNS, PREPARED, TRAINED, TRAINED_IN_RUNS = 0.6e6, 0.2e6, 0.15e6, 20_0
 """Running words that a thread counts in a second, alone and with runs; distinct words that are summed and prepared; and those that are trained
 on, alone and in runs. Rough values from a busy machine, not fitted yet."""
 
-ANALYSED, MORE_IN_RUNS = 13_000, 1.7
-"""Distinct words that one process of Kiwi 0.24 reads in a second; and how many times more words are in the runs that are trained on (1.5 at
-20 MB, 2.0 at 61 MB, 1.7 at 1 GB)."""
+STARTED, ANALYSED, MORE_IN_RUNS = 2.0, 13_000, 1.7
+"""Seconds until processes of Kiwi 0.24 answer; distinct words that one reads in a second; and how many times more words are in the runs
+that are trained on (1.5 at 20 MB, 2.0 at 61 MB, 1.7 at 1 GB)."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
         {
             "read": 0.0 if files else eojeols / ((READ_RUNS if in_runs else READ) * cores),
             "normalize": distinct / PREPARED,
-            "segment": analysed / (ANALYSED * max(1, processes)),
+            "segment": STARTED + analysed / (ANALYSED * processes) if processes else 0.0,
             "train": trained / (TRAINED_IN_RUNS if in_runs else TRAINED),
         },
         1 / times,

@@ -79,6 +79,7 @@ class Tokenizer(ABC):
     special_ids: frozenset[int]  # ids of special tokens, without the unknown one
     libraries: dict[str, str]  # the packages that run it, with their versions
     notes: tuple[str, ...]  # shown with its figures: its normalization of the input, its losses
+    any_text: bool = True  # False for cuts from a file, which has them for its own lines only
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
+from koktok.files import read_utf8
 from koktok.model.special import CHAT_TEMPLATES, STYLES, StyleName, fill
 
 if TYPE_CHECKING:
@@ -20,13 +21,8 @@ def chat_template_of(value: str | None) -> str | None:
     """The name of a preset, or the content of the file with this path."""
     if not value or value in CHAT_TEMPLATES:
         return value
-    try:
-        return Path(value).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"`--chat-template {value}` is no preset and no readable file: {error}",
-            hint=f"--chat-template {' | '.join(CHAT_TEMPLATES)} | FILE",
-        ) from error
+    hint = f"--chat-template {' | '.join(CHAT_TEMPLATES)} | FILE"
+    return read_utf8(Path(value), "the name or the file of a chat template", hint)
 
 
 def restyle(tokenizer: TrainedTokenizer, style: StyleName | None = None, **changes: Any) -> TrainedTokenizer:

@@ -121,15 +121,24 @@ def line_ends(pattern: Pattern, ids: int) -> tuple[str, ...]:
     return found if fits and isinstance(pattern, PublishedPattern) and not pattern.across_spaces else ()
 
 
-def check_size(size: int, smallest: int, largest: int | None = None, pieces: str = "pieces", hint: str = "") -> None:
-    """Refuse a vocabulary size that a text cannot give."""
+def check_size(
+    size: int, smallest: int, largest: int | None = None, pieces: str = "pieces", *, safe: int | None = None
+) -> None:
+    """Refuse a vocabulary size that a text cannot give.
+
+    `safe` is for a largest size that is that of the candidates for this size: a smaller one may have fewer.
+    """
     if size < smallest:
         raise VocabSizeError(
             f"expected at least {smallest:,} ids (bytes, special tokens and required characters), got {size:,}",
             hint=f"--vocab-size {smallest} or more",
         )
     if largest is not None and size > largest:
+        if safe is not None:
+            raise VocabSizeError(
+                f"the text has too few {pieces} for {size:,} ids", hint=f"--vocab-size {safe}, or more text"
+            )
         raise VocabSizeError(
             f"expected at most {largest:,} ids (the text has no more {pieces}), got {size:,}",
-            hint=hint or f"--vocab-size {largest}",
+            hint=f"--vocab-size {largest}",
         )

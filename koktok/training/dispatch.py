@@ -67,5 +67,4 @@ def check_counts(counts: Counts, recipe: Recipe) -> None:
     beside = len(BYTE_PIECES) + len(recipe.special_tokens) + int(found.required.sum())
     largest = beside + len(found.pieces) - found.n_chars
     # Cuts take up to a third of the candidates of a small text: the way between the sizes is safe.
-    hint = f"--vocab-size {(beside + largest) // 2}, or more text"
-    check_size(options.vocab_size, beside, largest, "candidates, even before its words are cut", hint)
+    check_size(options.vocab_size, beside, largest, "candidates", safe=(beside + largest) // 2)

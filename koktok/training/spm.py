@@ -13,6 +13,7 @@ from pathlib import Path
 
 from koktok.count import Counts
 from koktok.errors import InputError, VocabSizeError
+from koktok.files import read_bounded
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.alphabet import check_size
@@ -133,12 +134,12 @@ def tokens_per_eojeol(model: str | Path, words: Counts) -> float:
     """Tokens that a SentencePiece model makes of counted words, each by itself."""
     import sentencepiece
 
+    hint = "--like FILE.model"
+    data = read_bounded(Path(model), what="a SentencePiece model", hint=hint)
     try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=Path(model).read_bytes())
-    except (OSError, RuntimeError) as error:
-        raise InputError(
-            f"`{model}` cannot be read as a SentencePiece model: {error}", hint="--like FILE.model"
-        ) from error
+        processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+    except RuntimeError as error:
+        raise InputError(f"`{model}` cannot be read as a SentencePiece model: {error}", hint=hint) from error
     bare = [word.strip(" ") for word in words.words]
     eojeols = sum(n for word, n in zip(bare, words.n.tolist(), strict=True) if word)
     tokens = sum(n * len(ids) for ids, n in zip(processor.encode(bare), words.n.tolist(), strict=True))

@@ -60,8 +60,8 @@ class UnigramSelection(Selection[Scored]):
         while largest > inside and largest > inside + int((largest - beside) * share):
             largest -= 1  # of a smaller vocabulary fewer pieces may cross spaces
         # A smaller size may ask for fewer characters, and then has fewer candidates: the way between is safe.
-        hint = f"--vocab-size {(beside + n_required + largest) // 2}, or more text"
-        check_size(size, beside + n_required, largest, "candidates", hint)
+        smallest = beside + n_required
+        check_size(size, smallest, largest, "candidates", safe=(smallest + largest) // 2)
 
     def fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: Scored | None) -> Scored:
         """Train the scores of these pieces."""

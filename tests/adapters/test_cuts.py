@@ -50,12 +50,14 @@ def test_labels_of_an_analyser_are_rows_of_a_report(tmp_path: Path) -> None:
     first = json.loads(result.stdout.splitlines()[0])
     assert first["labels"][:7] == ["eojeol", "particle", "none", "eojeol", "inside", "particle", "inside"]
     result = CliRunner().invoke(
-        app, ["report", "--cuts", f"chunker={cuts}", "--text", str(text), "-o", str(tmp_path / "out"), "-q"]
+        app,
+        ["report", "--cuts", f"chunker={cuts}", "--text", str(text), "-o", str(tmp_path / "out"), "-q", "--extended"],
     )
     assert result.exit_code == 0, result.output
     (row,) = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["rows"]
     assert row["name"] == "chunker"
     assert row["scores"]["boundary_f1"]["value"] == 1
+    assert "borders" not in row["scores"]  # of beginnings of lines, which have no cuts
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,23 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from conftest import koktok
 
 import koktok as api
-from koktok.errors import KoktokError
+from koktok.cli.option_schema import TYPED
+from koktok.count import Counts
+from koktok.errors import ArtifactError, KoktokError
+from koktok.extension.extension_files import slots_of
 from koktok.files import LFS_POINTER
+from koktok.segment.dpe.learnt import Dpe
+from koktok.tokenizer.restyle import chat_template_of
+from koktok.training.spm import tokens_per_eojeol
+
+if TYPE_CHECKING:
+    from koktok.extension.base_tokenizer import Base
 
 IN_THE_WAY: dict[str, Callable[[Path], None]] = {
     "device": lambda file: file.symlink_to("/dev/zero"),
@@ -65,8 +75,25 @@ def test_a_file_beside_the_text(what: str, tmp_path: Path) -> None:
         ("--cuts", f"a={tmp_path}/a.json"),
     ):
         done = koktok("report", "syllables", "--text", tmp_path / "t.txt", *words, "-o", tmp_path / "out", "-q")
-        assert done.returncode == (words[0] != "--cuts")  # a row that cannot be opened is left out
+        assert done.returncode == 1
         assert "is a Git LFS pointer" in done.stderr or "is a device, a pipe or a folder" in done.stderr
+
+
+@pytest.mark.parametrize("what", IN_THE_WAY)
+def test_a_file_of_an_option(what: str, tmp_path: Path) -> None:
+    place = tmp_path / "dpe.json"
+    IN_THE_WAY[what](place)
+    (tmp_path / "dpe.safetensors").touch()
+    opened: list[Callable[[], object]] = [
+        lambda: Dpe.load(tmp_path),
+        lambda: tokens_per_eojeol(place, Counts.from_mapping({"a": 1})),
+        lambda: slots_of(cast("Base", None), str(place)),
+        lambda: chat_template_of(str(place)),
+        lambda: TYPED["required"].value(str(place)),
+    ]
+    for opening in opened:
+        with pytest.raises(ArtifactError, match=r"is a Git LFS pointer|is a device, a pipe or a folder"):
+            opening()
 
 
 def test_errors_of_libraries_are_errors_of_koktok(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_vocabularies import SPACED, case, differences, plane_behind_spaces
+from random_vocabularies import SPACED, case, differences, lost, plane_behind_spaces
 
 from koktok import Recipe
 from koktok.model.vocab import Vocab, spell
@@ -15,9 +15,10 @@ from koktok.tokenizer import TrainedTokenizer
 
 
 @given(seed=st.integers(0, 1 << 32))
-def test_ids_are_those_of_encode(seed: int) -> None:
+def test_ids_are_those_of_encode_and_give_the_text_back(seed: int) -> None:
     tokenizer, texts, options = case(str(seed))
     assert not differences(tokenizer, texts, **options)
+    assert not lost(tokenizer, texts)
 
 
 @pytest.mark.parametrize("seed", ["12", "14"])

@@ -63,6 +63,8 @@ def test_help_names_types_choices_defaults_and_groups() -> None:
         "--vocab-size 32000|32k Vocabulary size, including 256 bytes, special and reserved tokens. [32000] --model <str>",
         "or for the most accurate boundaries: lm | encoder | aligned | short. [lm]",
         "--prefix-space / --no-prefix-space A space",
+        "| exaone-moe. [koktok; bpe-bytes: llama3]",
+        "which decoding removes. [on; bpe-bytes: off]",
         "--jamo / --no-jamo Train on conjoining jamo.",
         "--coverage <float> Share of the characters of the text that have a piece of their own. [0.9995]",
         "Korean: --segmenter <str> The analyser",

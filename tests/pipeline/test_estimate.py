@@ -67,7 +67,7 @@ def test_where_there_are_too_many_a_sample_is_expected(mini: list[str], monkeypa
 
 def test_runs_take_memory_and_have_words_of_their_own(mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source.of(*sorted(MINI.glob("*.txt")), name="mini")
-    for constant in ("COUNTING", "TRAINING"):  # or they would be nearly all of so little text
+    for constant in ("COUNTING", "TRAINING", "STARTED"):  # or they would be nearly all of so little text
         monkeypatch.setattr(estimates, constant, 0.0)
     recipe = Recipe().changed(segmenter="kiwi", vocab_size=2300, superwords=0.0)
     for whole, more in ((500, estimates.MORE_IN_RUNS), (sample.WHOLE, 1.0)):  # all are asked where no sample is drawn

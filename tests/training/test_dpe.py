@@ -104,6 +104,9 @@ def test_a_folder_comes_back_and_a_damaged_one_says_so(made: Dpe, tmp_path: Path
     folder = made.save(tmp_path / "made")
     again = Dpe.load(folder)
     assert (again.digest, again.cuts(COUNTS)) == (made.digest, made.cuts(COUNTS))
+    with pytest.raises(UsageError, match="another segmentation"):
+        learn(TAGGED, OPTIONS).save(folder)
+    assert learn(TAGGED, OPTIONS).save(folder, force=True) == folder
     table = json.loads((folder / "dpe.json").read_text(encoding="utf-8"))
     for wrong in ({**table, "pieces": table["pieces"][:-1]}, {**table, "format": 2}, {}, []):
         (folder / "dpe.json").write_text(json.dumps(wrong), encoding="utf-8")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from koktok.errors import ArtifactError, MissingExtraError
-from koktok.files import Product, write_folder
+from koktok.files import MOST_TEXT, Product, read_bounded, write_folder
 from koktok.segment.dpe.tree import Prefixes, TaggedWord, arcs_of, best, prefixes_of
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class Dpe:
                     found |= zip(some, _walked_back(some, tree, arcs.numpy(), best(arcs, tree).numpy()), strict=True)
         return found
 
-    def save(self, folder: str | Path, *, force: bool = True) -> Path:
-        """Write the folder: `dpe.safetensors`, `dpe.json`, and a list with their digests."""
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the folder: `dpe.safetensors`, `dpe.json`, and a list with their digests; `force` replaces another one."""
         content = {"format": FORMAT, **self.about, **json.loads(_listed(self))}
         shown = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
         return write_folder(folder, {"dpe.json": shown, "dpe.safetensors": _packed(self.weights)}, FOLDER, force=force)
@@ -107,19 +107,23 @@ class Dpe:
     def load(cls, folder: str | Path) -> Dpe:
         """The folder at a path."""
         hint = "koktok segment TEXT --learn FOLDER"
+        table, packed = (
+            read_bounded(Path(folder) / name, MOST_TEXT, "a learnt segmentation", hint)
+            for name in ("dpe.json", "dpe.safetensors")
+        )
         with one_thread():
             from safetensors import SafetensorError
             from safetensors.torch import load
 
         try:
-            about = json.loads((Path(folder) / "dpe.json").read_text(encoding="utf-8"))
+            about = json.loads(table)
             if about.pop("format") > FORMAT:
                 raise ArtifactError(f"`{folder}` is of a newer koktok", hint="pip install -U koktok")
             symbols, pieces, longest = (about.pop(key) for key in ("symbols", "pieces", "longest"))
-            weights = load((Path(folder) / "dpe.safetensors").read_bytes())
+            weights = load(packed)
             made = cls(tuple(symbols), tuple(pieces), weights, int(longest), about)
             sizes = (len(weights["symbol"]), len(weights["piece"]), len(weights["piece_bias"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             raise ArtifactError(f"`{folder}` holds no learnt segmentation: {error}", hint=hint) from error
         if sizes != (len(made.symbols), len(made.pieces), len(made.pieces)):
             raise ArtifactError(f"tables and weights of `{folder}` do not fit", hint=hint)
