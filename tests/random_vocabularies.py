@@ -109,7 +109,7 @@ def random_tokenizer(rng: random.Random, kind: VocabKind) -> tuple[TrainedTokeni
     specials = ("[UNK]", "</s>") if KINDS[kind].unknown else ("</s>",)
     if KINDS[kind].bytewise:
         text = [*spell("".join(text))]
-    pieces = random_pieces(rng, text)
+    pieces = [piece for piece in random_pieces(rng, text) if len(piece) == 1 or not KINDS[kind].single]
     if kind == "bpe-bytes":
         return TrainedTokenizer(recipe, Vocab.bpe_bytes(pieces, specials=specials)), chars
     if kind == "wordpiece-bytes":

@@ -183,13 +183,17 @@ def _classes_of(part: bytes) -> frozenset[int]:
 
 @lru_cache(maxsize=1 << 16)
 def _codes(part: bytes) -> range:
-    """The characters that end with these bytes, begin with them, or are spelled by them, surrogates included."""
+    """The characters that end with these bytes, begin with them, or are spelled by them, surrogates included; none has more bytes."""
     if part[0] & 0xC0 == 0x80:
+        if len(part) > 3:
+            return range(0)
         low = sum((byte & 63) << 6 * k for k, byte in enumerate(reversed(part)))
         step = 1 << 6 * len(part)
         least = (0x80, 0x800, 0x10000)[len(part) - 1]
         return range(low + -(-max(least - low, 0) // step) * step, 0x110000, step)
     size = 1 + sum(part[0] >= lead for lead in (0xC0, 0xE0, 0xF0))
+    if len(part) > size:
+        return range(0)
     code = part[0] & (0x7F, 0x1F, 0x0F, 0x07)[size - 1]
     for byte in part[1:]:
         code = code << 6 | byte & 63

@@ -60,6 +60,7 @@ class KindRow:
     bytewise: bool = False
     marked: bool = False
     unknown: bool = False
+    single: bool = False  # pieces are single characters
     loses: str = ""
 
     @property
@@ -92,8 +93,8 @@ word; nothing is unknown.""",
         unknown=True,
         loses="gives back known words; all others are the unknown token.",
     ),
-    "syllable": KindRow(hugging_face="BPE", gguf="llama"),  # BPE without merges
-    "jamo": KindRow(hugging_face="BPE"),
+    "syllable": KindRow(hugging_face="BPE", gguf="llama", single=True),  # BPE without merges
+    "jamo": KindRow(hugging_face="BPE", single=True),
     "ngram": KindRow(),
     "morpheme": KindRow(),
 }
@@ -221,6 +222,8 @@ class Vocab:
             raise ArtifactError(
                 f"the piece {min(clash)!r} spells a special token or a byte piece; text may not reach those"
             )
+        if KINDS[self.kind].single and (longer := next((piece for piece in self.pieces if len(piece) > 1), "")):
+            raise ArtifactError(f"a {self.kind} vocabulary has single characters, got the piece {longer!r}")
         if FORBIDDEN in text:
             raise ArtifactError("U+2581 (▁) may not be in a piece: SentencePiece would decode it to a space")
         if self.kind == "unigram":

@@ -153,7 +153,7 @@ def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise
 
 def _required(recipe: Recipe, kind: VocabKind, alphabet: Collection[str]) -> Collection[str]:
     """Characters besides the alphabet of a kind that lists one."""
-    if kind in ("syllable", "jamo"):
+    if KINDS[kind].single:
         return (*BASIC, *(MODERN_JAMO if recipe.jamo else ()))
     if kind != "wordpiece":
         return ()

@@ -155,3 +155,8 @@ def test_no_trained_kind_has_a_pattern_that_tokenizers_1_does_not_run(trained: C
         node = json.dumps(cutting(tokenizer.vocab, tokenizer.pattern)[1])
         assert "Regex" not in node
         assert len(node) < 2000
+
+
+@pytest.mark.parametrize("piece", ["b'ħ", "ħĻħĻa", "áħĻħb"])
+def test_bytes_that_are_in_no_character_need_no_pattern(piece: str) -> None:
+    assert set_apart(Vocab.bpe_bytes([piece]), Pattern()) == []

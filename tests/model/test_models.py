@@ -45,7 +45,7 @@ def vocabularies(draw: st.DrawFn, kind: VocabKind) -> Vocab:
         longer = sorted(piece for piece in draw(st.sets(spans, max_size=20)) if len(piece) > 1)
     else:
         longer = sorted(draw(st.sets(st.text(ALPHABET, min_size=2, max_size=5), max_size=25)))
-    longer = [] if kind in ("syllable", "jamo") else longer
+    longer = [] if KINDS[kind].single else longer
     alphabet = sorted(BYTE_CHARS if row.bytewise else ALPHABET)
     pieces = [*alphabet, *draw(st.permutations(longer))]
     if row.marked:

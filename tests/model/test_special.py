@@ -138,7 +138,7 @@ def test_a_chat_template_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ messages[0]['content'] }}", encoding="utf-8")
     assert chat_template_of(str(tmp_path / "mine.jinja")) == "{{ messages[0]['content'] }}"
     assert chat_template_of("llama-3") == "llama-3"
-    with pytest.raises(UsageError, match="no preset and no readable file") as caught:
+    with pytest.raises(ArtifactError, match="cannot be read") as caught:
         chat_template_of(str(tmp_path / "none"))
     assert caught.value.hint == "--chat-template chatml | llama-3 | FILE"
 

@@ -71,6 +71,7 @@ def test_ids_bytes_then_pieces_then_specials() -> None:
         (lambda: Vocab("bpe", (*"<0x1>", "<0x10>")), "byte piece"),
         (lambda: Vocab("bpe", (*"</s>", "</s>"), specials=("</s>",)), "special token"),
         (lambda: Vocab("bpe", ("▁",)), "U\\+2581"),
+        (lambda: Vocab.plain("syllable", ["가", "나", "가나"]), "single characters, got the piece .가나."),
     ],
 )
 def test_malformed_vocabularies_are_refused(make: object, message: str) -> None:
