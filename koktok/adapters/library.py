@@ -144,7 +144,6 @@ class LibraryTokenizer(Tokenizer):
         )
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids that `encode_lines` gives, without spans."""
         return [row.tolist() for row in self.encode_lines(lines)]
 
     def read(self, text: str) -> IdsAndSpans:
@@ -188,7 +187,6 @@ class LibraryTokenizer(Tokenizer):
     # --- The table of tokens ------------------------------------------------------------------------------------------
 
     def piece(self, i: int) -> str:
-        """The id as its vocabulary spells it; '' for an id without a token."""
         written = self.token_bytes(i)
         return "" if written is None else written.decode("utf-8", errors="replace")
 
@@ -223,7 +221,6 @@ class LibraryTokenizer(Tokenizer):
         return {**style_for("plain", [*self.specials]).roles, **self.folder.roles}
 
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over everything that determines ids and decoded text."""
         return self._digest
 
     # --- What is measured ---------------------------------------------------------------------------------------------
@@ -264,7 +261,6 @@ class LibraryTokenizer(Tokenizer):
         allowed_special: Allowed = (),
         superwords: bool = True,
     ) -> Encoding:
-        """Text to ids, tokens and offsets of the library."""
         _checked(text)
         if not superwords:
             raise UsageError("`superwords=False` is for koktok's own tokenizers")
@@ -306,11 +302,9 @@ class LibraryTokenizer(Tokenizer):
 
     @property
     def decodes(self) -> bool:
-        """Whether the adapter has a decoder."""
         return type(self).text_of is not LibraryTokenizer.text_of
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text, by the library."""
         checked = checked_ids(ids, self.vocab.size)
         unused = next((i for i in checked if not self.tokens[i]), None)
         if unused is not None:

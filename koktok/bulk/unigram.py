@@ -49,13 +49,13 @@ def solve_unigram(  # type: ignore[no-untyped-def]
         best[0] = 0
         for start in range(size):
             at = np.uint64(start & mask)
-            here = best[at]
+            total = best[at]
             best[at] = _WORST
             symbol = text[start]
             if symbol < 0:
                 at = np.uint64((start + 1) & mask)
-                if here + unknown > best[at]:
-                    best[at] = here + unknown
+                if total + unknown > best[at]:
+                    best[at] = total + unknown
                     last[start + 1], back[start + 1] = 0, start
                 continue
             node, end = np.int64(symbol), np.int64(start)
@@ -64,8 +64,8 @@ def solve_unigram(  # type: ignore[no-untyped-def]
                 end += 1
                 value = walk[np.uint64(2 * node + 1)]
                 at = np.uint64(end & mask)
-                if value <= 0 and here + value > best[at]:
-                    best[at] = here + value
+                if value <= 0 and total + value > best[at]:
+                    best[at] = total + value
                     last[np.uint64(end)], back[np.uint64(end)] = node, start
                 if end == size or text[np.uint64(end)] < 0:
                     break

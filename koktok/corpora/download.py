@@ -76,17 +76,17 @@ def _compiled(pattern: str) -> list[re.Pattern[str]]:
 
 def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
     """Match parts with one step back: after the last ``**`` the leftmost match is as good as any other."""
-    at = here = 0
+    at = place = 0
     back: tuple[int, int] | None = None
-    while here < len(parts):
+    while place < len(parts):
         if at < len(test) and test[at] is _FOLDERS:
-            back = at, here
+            back = at, place
             at += 1
-        elif at < len(test) and test[at].match(parts[here]):
-            at, here = at + 1, here + 1
+        elif at < len(test) and test[at].match(parts[place]):
+            at, place = at + 1, place + 1
         elif back:
             back = back[0], back[1] + 1
-            at, here = back[0] + 1, back[1]
+            at, place = back[0] + 1, back[1]
         else:
             return False
     return at == len(test)

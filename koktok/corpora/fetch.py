@@ -37,9 +37,9 @@ def _folders() -> Iterator[Path]:
 
 
 def _own_folder() -> Path:
-    here = Path(__file__).resolve().parent.parent
+    package = Path(__file__).resolve().parent.parent
     # The wheel carries the recipes inside the package; an editable install has them beside it.
-    return here / "_corpora" if (here / "_corpora").is_dir() else here.parent / "corpora"
+    return package / "_corpora" if (package / "_corpora").is_dir() else package.parent / "corpora"
 
 
 def mini_lines() -> list[str]:

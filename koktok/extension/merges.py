@@ -216,8 +216,8 @@ def _join(text, names, pairs, places, used, listed, n_old, c, joined, where, fir
         if place == last:
             continue
         last = place
-        here, there = _key(text, names, place)
-        if there and here == key:
+        current, known = _key(text, names, place)
+        if known and current == key:
             _merge(text, names, pairs, places, used, place, joined)
         elif text[0][place] == -1 and text[4][place] == key:
             text[0][place] = joined

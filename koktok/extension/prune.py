@@ -130,17 +130,17 @@ def prune(
     table = np.where(kept, np.cumsum(kept) - 1, -1)
     files = _files(base, table, removed)
     new = base_of(str(out), {name: data for name, data in files.items() if name.startswith("token")})
-    looked, old = 0, moved(base, table)
+    lines_compared, old = 0, moved(base, table)
     for lines in _batches(source):
         for example in agree(new.encode, old, lines, examples=1).examples:
             raise ArtifactError(
                 f"without these pieces the line {example.line[:60]!r} would have other tokens; nothing was written"
             )
-        looked += len(lines)
-        on_progress("verify", looked, n)
-    notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had", _of_other_text(base))
+        lines_compared += len(lines)
+        on_progress("verify", lines_compared, n)
+    notes = (*base.notes, f"{lines_compared:,} lines of the text have the pieces they had", _of_other_text(base))
     files[PROBE] = probe_json(new.encode).encode()
-    return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))
+    return Pruned(tuple(removed), int(kept.sum()), lines_compared, notes, write_folder(out, files, FOLDER, force=force))
 
 
 def _batches(source: Any) -> Iterator[list[str]]:

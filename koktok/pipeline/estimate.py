@@ -96,7 +96,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
 
 def _expected(sources: Sequence[Source], recipe: Recipe, threads: int | None) -> tuple[int, int, int, float]:
     """Running words, distinct ones and those to train on by Heaps' law, and how many times larger than a part of it the text is."""
-    raw, half, times = _looked(sources, recipe.holdout, threads)
+    raw, half, times = _counted_part(sources, recipe.holdout, threads)
     words = texts_of(raw.frame, addresses=recipe.train.junk != "drop", after_a_space=recipe.pretokenize.prefix_space)
     counts = prepare(Counts.from_frame(words), recipe.normalizer, recipe.pattern.within_words)
     power = 1.0
@@ -109,7 +109,7 @@ def _expected(sources: Sequence[Source], recipe: Recipe, threads: int | None) ->
     return int(raw.total * times), int(len(raw) * growth), trained, times
 
 
-def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> tuple[Counts, Counts, float]:
+def _counted_part(sources: Sequence[Source], holdout: float, threads: int | None) -> tuple[Counts, Counts, float]:
     """Counts of a part of the text and of its first half, and how many times larger the whole text is."""
     sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in sources]
     done = [0] * len(sources)

@@ -170,9 +170,9 @@ def _segmented_in_jamo(
     """Cuts in conjoining jamo, where finals may be morphemes of their own."""
     cuts: dict[str, list[Cut]] = {}
     for text, row, between in zip(asked, rows, found, strict=True):
-        here = _in_jamo(text, list(between), codas_of(text, deserialize(text, row), policy))
-        if here:
-            cuts[text] = here
+        inside = _in_jamo(text, list(between), codas_of(text, deserialize(text, row), policy))
+        if inside:
+            cuts[text] = inside
     spelled = [hangul.split(word) for word in counts.words]
     whole = SegmentedCounts.from_items(
         (letters, _shifted(word, cuts), n) for letters, (word, n) in zip(spelled, counts.items(), strict=True)

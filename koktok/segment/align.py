@@ -163,13 +163,13 @@ def _owners(above: tuple[Letter, ...], below: tuple[Letter, ...]) -> tuple[tuple
     ]
     for i in range(rows):
         for j in range(columns):
-            here = cost[i][j]
-            if here == float("inf"):
+            reached = cost[i][j]
+            if reached == float("inf"):
                 continue
 
-            def offer(di: int, dj: int, price: float, here: float = here, i: int = i, j: int = j) -> None:
-                if here + price < cost[i + di][j + dj] - 1e-9:
-                    cost[i + di][j + dj] = here + price
+            def offer(di: int, dj: int, price: float, reached: float = reached, i: int = i, j: int = j) -> None:
+                if reached + price < cost[i + di][j + dj] - 1e-9:
+                    cost[i + di][j + dj] = reached + price
                     back[i + di][j + dj] = (di, dj)
 
             if i + 1 < rows and j + 1 < columns:

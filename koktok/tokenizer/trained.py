@@ -124,7 +124,6 @@ class TrainedTokenizer(Tokenizer):
 
     @property
     def roles(self) -> Mapping[str, str]:
-        """Special tokens by their role in transformers: `bos_token`, `eos_token`, `pad_token` ..."""
         return self.style.roles
 
     def digest(self) -> str:
@@ -143,7 +142,6 @@ class TrainedTokenizer(Tokenizer):
     # --- Encoding -----------------------------------------------------------------------------------------------------
 
     def normalize(self, text: str) -> str:
-        """The text as the model reads it, which `decode(encode(text))` gives back; without a space before the first word."""
         normal = self.normalizer(text)
         return hangul.join(normal) if self.recipe.jamo else normal
 
@@ -155,7 +153,6 @@ class TrainedTokenizer(Tokenizer):
         allowed_special: Allowed = (),
         superwords: bool = True,
     ) -> Encoding:
-        """Text to ids, pieces and offsets, see `Tokenizer.encode`."""
         encoding = self._encode(text, allowed_special, self._solve, superwords=superwords)
         if not add_special_tokens:
             return encoding
@@ -247,7 +244,6 @@ class TrainedTokenizer(Tokenizer):
     # --- Decoding -----------------------------------------------------------------------------------------------------
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text, see `Tokenizer.decode`."""
         checked = checked_ids(ids, self.vocab.size)
         if skip_special_tokens:
             checked = [i for i in checked if i < self.vocab.first_special]
@@ -355,7 +351,6 @@ class TrainedTokenizer(Tokenizer):
     # --- What is measured ---------------------------------------------------------------------------------------------
 
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
-        """Ids and spans of each line."""
         encoded = self.encode_ids(list(lines))
         flat = encoded.ids.tolist()
         ids = [flat[start:end] for start, end in pairwise(encoded.indptr.tolist())]
@@ -370,11 +365,9 @@ class TrainedTokenizer(Tokenizer):
         return ByteTable([self.token_bytes(i) or b"" for i in range(self.vocab.size)])
 
     def token_bytes(self, i: int) -> bytes | None:
-        """UTF-8 of what an id writes; None for unknown and special ids."""
         return None if i in self.special_ids or i in self.unknown_ids else self.vocab.token_bytes[i]
 
     def piece(self, i: int) -> str:
-        """The string of an id."""
         return self.vocab.tokens[i]
 
     def unigram(self) -> dict[str, float] | None:
@@ -385,7 +378,6 @@ class TrainedTokenizer(Tokenizer):
         return dict(zip(vocab.pieces, vocab.scores, strict=True))
 
     def unigram_words(self, line: str) -> list[str]:
-        """Pretokens."""
         return list(self.pattern.pretokenize(self.normalize(line)))
 
     # --- Saving and loading -------------------------------------------------------------------------------------------

@@ -275,13 +275,13 @@ def _backward(base, end, arc, length, piece, split, swallow, price, behind):  # 
         behind[k] = np.inf
     behind[end - 1 - base] = 0.0
     for v in range(end - 1, base, -1):
-        here, swallowed, cut = behind[v - base], swallow[v - 1], split[v]
+        rest, swallowed, cut = behind[v - base], swallow[v - 1], split[v]
         for e in range(arc[v], arc[v + 1]):
             p = price[piece[e]]
             if p <= 0:
                 continue
             u = v - length[e]
-            behind[u - base] = min(behind[u - base], here + p + swallowed - swallow[u] + cut)
+            behind[u - base] = min(behind[u - base], rest + p + swallowed - swallow[u] + cut)
 
 
 def decode(

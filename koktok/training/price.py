@@ -69,13 +69,13 @@ def _vote(node, arc, length, piece, weight, ahead, cuts, lead):  # type: ignore[
                 k = length[e]
                 if k < 2 or k > LONGEST:
                     continue
-                p, here = piece[e], ahead[v - k] & ((1 << (k - 1)) - 1)
-                if here == cuts[p]:
+                p, inside = piece[e], ahead[v - k] & ((1 << (k - 1)) - 1)
+                if inside == cuts[p]:
                     lead[p] += weight[w]
                 else:
                     lead[p] -= weight[w]
                     if lead[p] < 0:
-                        cuts[p], lead[p] = here, -lead[p]
+                        cuts[p], lead[p] = inside, -lead[p]
 
 
 def prices_in_bits(

@@ -162,18 +162,18 @@ def _epoch(  # type: ignore[no-untyped-def]
         behind2[: n - 1] = 0.0
         behind[n - 1] = behind2[n - 1] = 1.0
         for v in range(n - 1, 0, -1):
-            here, here2 = behind[v], behind2[v] * inside[base + v - 1] * cuts[base + v]
+            tail, tail2 = behind[v], behind2[v] * inside[base + v - 1] * cuts[base + v]
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
-                behind[u] += here * free[p]
-                behind2[u] += here2 * augmented[p] * outside[base + u]
+                behind[u] += tail * free[p]
+                behind2[u] += tail2 * augmented[p] * outside[base + u]
         n_changed = 0
         for v in range(1, n):
-            here = behind[v] / all_paths
-            here2 = behind2[v] * inside[base + v - 1] * cuts[base + v] / good_paths
+            tail = behind[v] / all_paths
+            tail2 = behind2[v] * inside[base + v - 1] * cuts[base + v] / good_paths
             for e in range(arc[base + v], arc[base + v + 1]):
                 u, p = v - length[e], piece[e]
-                g = weight[w] * (ahead2[u] * augmented[p] * outside[base + u] * here2 - ahead[u] * free[p] * here)
+                g = weight[w] * (ahead2[u] * augmented[p] * outside[base + u] * tail2 - ahead[u] * free[p] * tail)
                 if abs(g) < 1e-6:
                     continue
                 g -= prior * (score[p] - start[p])

@@ -59,8 +59,8 @@ class TargetSearch:
 
     def after(self, factor: float, value: float) -> float | None:
         """The next trial after this one, or None if it is near enough, or there is nothing between."""
-        here = math.log(factor)
-        self.trials.append((here, value))
+        at = math.log(factor)
+        self.trials.append((at, value))
         if abs(value - self.want) <= self.near:
             return None
         below = max((trial for trial in self.trials if trial[1] < self.want), default=None)
@@ -73,8 +73,8 @@ class TargetSearch:
             return math.exp(a + (b - a) * share)
         step = (self.want - value) / self.slope
         step = math.copysign(min(max(abs(step), 0.05), 1.5), step)
-        there = min(max(here + step, math.log(self.least)), math.log(self.MOST))
-        return None if there == here else math.exp(there)
+        following = min(max(at + step, math.log(self.least)), math.log(self.MOST))
+        return None if following == at else math.exp(following)
 
 
 class Targets:

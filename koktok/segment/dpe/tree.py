@@ -150,9 +150,9 @@ def arcs_of(weights: Mapping[str, Tensor], tree: Prefixes) -> Tensor:
     gru = [weights[f"gru.{name}"] for name in ("input", "state", "input_bias", "state_bias")]
     states = [weights["piece"].new_zeros(level[1], weights["piece"].shape[1])]
     for t in range(1, len(level) - 2):  # no piece begins after the end of the longest words
-        here = slice(level[t], level[t + 1])
-        before = states[-1][above[here, 0] - level[t - 1]]
-        states.append(torch.gru_cell(embedding(symbol[here], weights["symbol"]), before, *gru))
+        nodes = slice(level[t], level[t + 1])
+        before = states[-1][above[nodes, 0] - level[t - 1]]
+        states.append(torch.gru_cell(embedding(symbol[nodes], weights["symbol"]), before, *gru))
     there = piece >= 0
     begun, row = torch.unique(above[there], return_inverse=True)
     logits = torch.addmm(weights["piece_bias"], torch.cat(states)[begun], weights["piece"].T)
@@ -179,8 +179,8 @@ def _forward(arcs: Tensor, tree: Prefixes, over: Callable[[Tensor], Tensor]) -> 
     level, above = tree.level.tolist(), torch.from_numpy(tree.above)
     total = arcs.new_zeros(level[1])
     for t in range(1, len(level) - 1):
-        here = slice(level[t], level[t + 1])
+        nodes = slice(level[t], level[t + 1])
         total = torch.cat(
-            [total, over(total[above[here]] + arcs[here])]
+            [total, over(total[above[nodes]] + arcs[nodes])]
         )  # of NONE some other node comes, and `NEVER` on it
     return total
