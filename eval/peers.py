@@ -214,10 +214,13 @@ def _peers() -> Iterator[Peer]:
         peer = koktok_peer(f"koktok's cuts, SentencePiece {label}", model=kind, backend="spm")
         yield replace(peer, libraries=(*peer.libraries, "sentencepiece"))
     yield koktok_peer("koktok lm, superwords", slow=True, superwords=SUPERWORDS)
-    yield koktok_peer("koktok lm, price in tokens", slow=True, price="tokens")
-    yield koktok_peer("koktok aligned, superwords", slow=True, preset="aligned", superwords=SUPERWORDS)
     for preset in ("lm", "encoder", "aligned"):
         yield koktok_peer(f"koktok bpe-bytes {preset}", slow=True, model="bpe-bytes", preset=preset)
+    between: dict[str, object] = {"model": "bpe-bytes", "keep": {"josa": 0.865, "eomi": 0.84, "all": 0.8}}
+    yield koktok_peer("koktok bpe-bytes, keep .865 .84 .8", slow=True, **between)
+    spaces_in_runs: dict[str, object] = {"pretokenize": {"pattern": "superbpe"}}
+    yield koktok_peer("koktok bpe-bytes lm, superbpe", slow=True, model="bpe-bytes", other=spaces_in_runs)
+    yield koktok_peer("koktok bpe-bytes, superwords", slow=True, superwords=SUPERWORDS, other=spaces_in_runs, **between)
     for preset in ("lm", "encoder"):  # digits as the peers cut them
         free: dict[str, object] = {"pretokenize": {"digits": "free"}}
         yield koktok_peer(f"koktok {preset}, digits free", slow=True, preset=preset, other=free)

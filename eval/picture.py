@@ -26,7 +26,6 @@ SHOWN = {
     "koktok short": "koktok short",
     "koktok lm": "koktok lm, the default",
     "koktok encoder": "koktok encoder",
-    "koktok aligned, superwords": "koktok aligned, superwords",
     "koktok aligned": "koktok aligned",
 }
 """Rows trained on the same text at 32,000 ids, and what the picture calls them."""
