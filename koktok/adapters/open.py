@@ -22,7 +22,7 @@ from koktok.adapters.sentencepiece_adapter import open_sp
 from koktok.adapters.tiktoken_adapter import open_ranks, open_tekken, open_tiktoken
 from koktok.adapters.trivial import TRIVIAL
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.files import path_of, read_bounded, read_utf8, read_whole
+from koktok.files import path_of, read_bounded, read_utf8, read_whole, standing
 from koktok.formats.detect import Detected, detect
 from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder
 from koktok.formats.vocabularies import folder_of
@@ -102,7 +102,7 @@ def load(
         opened = open_package(text, rest, _open)
     else:
         place, _, option = rest.partition("#") if named and kind == "tiktoken" else (rest, "", "")
-        path = Path(place)
+        path = standing(Path(place))
         if not path.exists():
             raise InputError(f"`{text}`: there is no file or folder `{place}`")
         source = Detected(kind, path) if named and path.is_file() else detect(path, kind)  # type: ignore[arg-type]
@@ -140,8 +140,8 @@ def parse_spec(text: str) -> tuple[str, str]:
     if text in TRIVIAL:
         return "trivial", text
     path = path_of(text, "a tokenizer")
-    if path.exists():
-        return detect(path).kind, text
+    if standing(path).exists():
+        return read_whole(path, TOKENIZER, lambda place: detect(place).kind), text
     known = ", ".join([*REFERENCES, *ANALYSERS, *TRIVIAL])
     problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
     hint = "hf:path/to/tokenizer.json"
@@ -198,11 +198,11 @@ def _open(source: Detected, spec: str, option: str = "", **options: Any) -> Libr
 def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
     """The tokenizer of a folder that koktok trained or imported, or of any other folder."""
     folder = folder_of(path_of(path))
-    if not is_koktoks(folder) and any(any(folder.glob(name)) for name in FOREIGN):
+    if not is_koktoks(standing(folder)) and any(any(folder.glob(name)) for name in FOREIGN):
         return load(folder)
 
-    def read() -> TrainedTokenizer | LibraryTokenizer:
-        return _load_imported(folder) if is_imported(folder) else TrainedTokenizer(*read_folder(folder))
+    def read(place: Path) -> TrainedTokenizer | LibraryTokenizer:
+        return _load_imported(place) if is_imported(place) else TrainedTokenizer(*read_folder(place))
 
     tokenizer = read_whole(folder, TOKENIZER, read)
     tokenizer.spec, tokenizer.name = str(path), folder.resolve().name

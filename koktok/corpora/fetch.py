@@ -174,7 +174,7 @@ def fetch(name: str, *, force: bool = False, mirror: str | None = None, on_progr
     report = on_progress or (lambda *_: None)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        sweep(place.parent)
+        sweep(place.parent, ".*.koktok")
         with workplace(workplace_of(place, ".fetch"), wait=float("inf")):
             if place.is_dir() and not force:  # another process has fetched it
                 return place

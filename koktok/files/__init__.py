@@ -5,7 +5,7 @@ nothing is deleted or replaced that koktok did not write (law 12). Reading chang
 """
 
 from koktok.files.checked import FETCH_LFS, LFS_POINTER, MOST_TEXT, checked, open_regular, read_bounded, read_utf8
-from koktok.files.paths import cache_dir, is_plain, path_of, place_of, scratch, typed, workplace, workplace_of
+from koktok.files.paths import cache_dir, is_plain, path_of, place_of, scratch, sweep, typed, workplace, workplace_of
 from koktok.files.resume import Checkpoint, read_manifest, resumable
 from koktok.files.write import (
     Product,
@@ -14,7 +14,7 @@ from koktok.files.write import (
     is_intact,
     read_whole,
     refuse_another,
-    sweep,
+    standing,
     write_file,
     write_folder,
 )
@@ -41,6 +41,7 @@ __all__ = [
     "refuse_another",
     "resumable",
     "scratch",
+    "standing",
     "sweep",
     "typed",
     "workplace",

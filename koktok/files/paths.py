@@ -1,8 +1,7 @@
 """Paths for writing: the user's paths, the cache, and the locked workplace beside a target.
 
 A writer of `NAME` works in `.NAME.koktok/` beside it, under a lock that the system frees when the process ends. So the
-workplace of a killed writer is known as koktok's (it holds the lock file) and as free, and the next writer of that name takes
-it over. A workplace may have come with a downloaded folder: one that holds a link, or a file of another user, is refused.
+workplace of a killed writer is known as koktok's (it holds the lock file) and as free, and the next writer takes it over.
 """
 
 from __future__ import annotations
@@ -30,6 +29,9 @@ LOCK_TIMEOUT = 60.0
 
 POLL_INTERVAL = 0.01
 """Seconds between two looks; longer than the clock of a file system takes to show that something has changed."""
+
+NEW = "new"
+"""The folder in a workplace in which a result is made."""
 
 
 def cache_dir() -> Path:
@@ -117,96 +119,44 @@ def workplace(place: Path, *, wait: float = LOCK_TIMEOUT) -> Iterator[Path]:
 
     UsageError if others made that folder, InputError if another process holds it for longer than `wait` seconds.
     """
-    handle = _lock(place, wait)
+    from filelock import FileLock, Timeout
+
+    lock, until = FileLock(place / LOCK), time.monotonic() + wait
+    while not lock.is_locked:
+        with suppress(FileExistsError):
+            place.mkdir()
+        # Somebody holds it, or its last owner has just removed the folder, while `acquire` looks for it and makes it.
+        with suppress(Timeout, FileNotFoundError, FileExistsError):
+            if not _is_workplace(place):
+                raise UsageError(
+                    f"`{place}` is not koktok's, and koktok works under that name", hint=f"mv {typed(place)} ELSEWHERE"
+                )
+            lock.acquire(timeout=0)
+        if not lock.is_locked:
+            if time.monotonic() >= until:
+                raise InputError(f"`{place}` is in use by another process", hint="wait for it, or --out OTHER-NAME")
+            time.sleep(POLL_INTERVAL)
     try:
-        if strange := _strange(place):
-            raise UsageError(
-                f"`{strange}` is a link, or another user's, and koktok works in that folder", hint=_away(place)
-            )
-        with suppress(OSError):  # only for the message of a process that waits
-            os.ftruncate(handle, 0)
-            os.write(handle, f"koktok, process {os.getpid()}\n".encode())
         yield place
     finally:
         if sys.platform == "win32":  # an open file cannot be removed
-            os.close(handle)
+            lock.release()
         with suppress(OSError):
             if names_in(place) == {LOCK}:
                 (place / LOCK).unlink()
                 place.rmdir()
-        if sys.platform != "win32":
-            os.close(handle)
+        lock.release()
 
 
-def _away(place: Path) -> str:
-    return f"mv {typed(place)} ELSEWHERE"
-
-
-def _lock(place: Path, wait: float) -> int:
-    """Create the lock file of a workplace if it is missing, open and lock it."""
-    until = time.monotonic() + wait
-    while True:
-        with suppress(FileExistsError):
-            place.mkdir()
-        try:
-            if place.is_symlink() or ((there := names_in(place)) and LOCK not in there):
-                raise NotADirectoryError
-            if there and not _is_single((place / LOCK).lstat()):
-                raise NotADirectoryError
-            handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        except FileNotFoundError:  # its last owner has just removed it
-            continue
-        except OSError as error:
-            if not isinstance(error, NotADirectoryError) and error.errno != errno.ELOOP:
-                raise
-            raise UsageError(
-                f"`{place}` is not koktok's, and koktok works under that name", hint=_away(place)
-            ) from None
-        with suppress(FileNotFoundError):
-            # The lock of a file that its owner has removed protects nothing.
-            if _locked(handle) and os.path.samestat(os.fstat(handle), (place / LOCK).lstat()):
-                return handle
-        os.close(handle)
-        if time.monotonic() >= until:
-            owner = "koktok"
-            with suppress(OSError):
-                owner = (place / LOCK).read_text(encoding="utf-8", errors="replace").strip() or owner
-            raise InputError(
-                f"`{place}` is in use by another process ({owner})", hint="wait for it, or --out OTHER-NAME"
-            )
-        time.sleep(POLL_INTERVAL)
-
-
-def _locked(handle: int) -> bool:
-    """Lock an open file without waiting; True also on a file system without locks."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-    return True
-
-
-def _strange(place: Path) -> Path | None:
-    """Find something in a workplace that this user's koktok cannot have left there, without following links."""
-    mine = getattr(os, "geteuid", int)()
-    for folder, folders, files in os.walk(place):
-        for name in (".", *folders, *files):
-            state = Path(folder, name).lstat()
-            if state.st_uid != mine or not (stat.S_ISDIR(state.st_mode) or _is_single(state)):
-                return Path(folder, name)
-    return None
-
-
-def _is_single(state: os.stat_result) -> bool:
-    """Whether it is a regular file without another name, through which some other file would be written."""
-    return stat.S_ISREG(state.st_mode) and state.st_nlink == 1
+def _is_workplace(place: Path) -> bool:
+    """Whether koktok made a folder to work in: it is empty, or has a lock that is no link to a file of somebody else."""
+    if place.is_symlink() or place.is_file():
+        return False
+    there = names_in(place)
+    if LOCK not in there:
+        return not there
+    lock = (place / LOCK).lstat()
+    return stat.S_ISREG(lock.st_mode) and lock.st_nlink == 1
 
 
 def probe(target: Path) -> None:
@@ -226,17 +176,22 @@ def probe(target: Path) -> None:
                 folder.rmdir()
 
 
+def sweep(folder: Path, pattern: str) -> None:
+    """Remove what killed writers had begun in the workplaces of a folder."""
+    for left in sorted(folder.glob(pattern)):
+        if (left / LOCK).exists():
+            with suppress(OSError, KoktokError), workplace(left, wait=0):
+                shutil.rmtree(left / NEW)
+
+
 @contextmanager
 def scratch(name: str) -> Iterator[Path]:
     """Lend an empty temporary folder, and remove those that killed processes left under that name."""
     base = Path(tempfile.gettempdir())
-    for left in base.glob(f".{name}-*.koktok"):
-        if (left / LOCK).exists():
-            with suppress(OSError, KoktokError), workplace(left, wait=0):
-                shutil.rmtree(left / "new")
+    sweep(base, f".{name}-*.koktok")
     with workplace(base / f".{name}-{secrets.token_hex(8)}.koktok") as work:
         try:
-            (work / "new").mkdir(mode=0o700)
-            yield work / "new"
+            (work / NEW).mkdir(mode=0o700)
+            yield work / NEW
         finally:
-            shutil.rmtree(work / "new")
+            shutil.rmtree(work / NEW)

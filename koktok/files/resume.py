@@ -18,7 +18,7 @@ from typing import Any
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files.checked import read_bounded
 from koktok.files.paths import is_plain, place_of, probe, sha256_of, sync, typed, workplace, workplace_of
-from koktok.files.write import publish, refuse_another, settle
+from koktok.files.write import Product, publish, refuse_another, settle
 
 MANIFEST = "manifest.json"
 _NOTES, _SHARDS = "progress.jsonl", "shards"
@@ -150,11 +150,10 @@ def resumable(
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             work = until_done.enter_context(workplace(workplace_of(target, ".partial"), wait=1))
-            if settle(work, target):  # the run was killed while its files were moved
+            settle(work, target, SHARDS)
+            if not (work / _SHARDS).is_dir():  # the run was killed when its shards had gone to their place
                 (work / _NOTES).unlink(missing_ok=True)
-        there = None
-        with suppress(ArtifactError, ValueError, KeyError, TypeError, RecursionError):
-            there = None if (target / MANIFEST).is_symlink() else _load(target)
+        there = _load(target) if SHARDS.listed(target) else None
         if there is not None and run.items() <= there.items() and same(there):
             return there
         if target.exists() and (not target.is_dir() or any(file != work for file in target.iterdir())):
@@ -173,16 +172,28 @@ def resumable(
             listed = notes.folder / MANIFEST
             listed.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
             sync(listed)
-            old = {} if there is None else _listed(there) | {MANIFEST: sha256_of(target / MANIFEST)}
-            publish(notes.folder, target, {*_listed(manifest), MANIFEST}, old, last=MANIFEST)
+            publish(work, notes.folder, target, SHARDS)
             notes.notes.unlink()
     return manifest
 
 
-def _listed(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return all files of a manifest by SHA-256."""
-    parts = [*manifest["shards"], *([manifest] if _is_part(manifest) else [])]
-    return {name: file["sha256"] for part in parts for name, file in part["files"].items() if is_plain(name)}
+class _Shards(Product):
+    """A folder of shards, whose list of checksums is its manifest."""
+
+    def listed(self, folder: Path) -> dict[str, str] | None:
+        """Return all files of a manifest by SHA-256."""
+        if (folder / MANIFEST).is_symlink():
+            return None
+        try:
+            manifest = _load(folder)
+        except (ArtifactError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        parts = [*manifest["shards"], *([manifest] if _is_part(manifest) else [])]
+        files = {name: file["sha256"] for part in parts for name, file in part["files"].items() if is_plain(name)}
+        return files | {MANIFEST: sha256_of(folder / MANIFEST)}
+
+
+SHARDS = _Shards(MANIFEST, "result")
 
 
 def _leave_nothing_empty(notes: Checkpoint) -> None:

@@ -1,29 +1,28 @@
 """Files and folders that are there whole or not at all, in which nothing of others is deleted or replaced (law 12).
 
-A folder of koktok's has a manifest that `sha256sum -c` reads; only files that are still as koktok wrote them are ever
-replaced, and without `force` only by the same content. A folder is staged in `new/` and flushed; renaming that to `ready/`
-commits it. Its files are then moved one by one, the manifest last, by `_move`, which may be repeated: if a writer is killed
-in between, the next writer of the same name finishes. A reader changes nothing: it waits for a writer, or raises an error
-with the line to type.
+A folder of koktok's has a list of checksums that `sha256sum -c` reads; only files that are still as listed are ever replaced, and
+without `force` only by the same content. A folder is made in the workplace beside it and flushed; then the old one is renamed
+into the workplace, the new one to its name, and the old one is removed. If a writer is killed between the two renamings, readers
+read the old one there, and the next writer renames it back. A folder in which others keep files stays where it is: koktok's files
+are moved into it one by one, the list last, and the next writer finishes that.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.files.checked import checked, read_bounded
+from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files.paths import (
     LOCK,
+    NEW,
     POLL_INTERVAL,
     is_plain,
     names_in,
@@ -40,23 +39,47 @@ from koktok.files.paths import (
 Read = TypeVar("Read")
 Ours = Callable[[Path], bool]
 
-NEW, READY = "new", "ready"
-_DECISION = ".decision"
+OLD, READY = "old", "ready"
 _HEAD = "# Written by koktok, which replaces nothing here but these files, and them as they were. This list: "
 _MOVING = 5.0
 """Seconds that a reader waits for a writer that is moving files."""
 _MOST_LISTED = 1 << 24
-"""Bytes of a manifest; a folder of a hundred thousand files has less."""
+"""Bytes of a list of checksums; a folder of a hundred thousand files has less."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A kind of folder that koktok writes."""
+    """A kind of folder that koktok writes, and its list of checksums."""
 
     manifest: str
     what: str
     names: frozenset[str] = frozenset()
     guest: bool = False
+
+    def sign(self, folder: Path, more: Mapping[str, str]) -> None:
+        """Write the list of a folder's files, and of `more` by SHA-256."""
+        files = {file.name: sha256_of(file) for file in folder.iterdir()}
+        if odd := [name for name, sha in files.items() if not sha]:
+            raise UsageError(f"`{odd[0]}` is no file, and a {self.what} is made of files")
+        lines = "".join(f"{sha}  {name}\n" for name, sha in sorted({**more, **files}.items())).encode()
+        (folder / self.manifest).write_bytes(f"{_HEAD}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines)
+
+    def listed(self, folder: Path) -> dict[str, str] | None:
+        """Return what the list of a folder has by SHA-256, itself among it: None without one, nothing if it was changed."""
+        manifest = folder / self.manifest
+        small = manifest.is_file() and not manifest.is_symlink() and manifest.stat().st_size <= _MOST_LISTED
+        head, _, lines = (manifest.read_bytes() if small else b"").partition(b"\n")
+        if not head.startswith(_HEAD.encode()):
+            return None
+        if head != f"{_HEAD}{hashlib.sha256(lines).hexdigest()}".encode():
+            return {}
+        rows = [line.partition("  ") for line in lines.decode("utf-8", "replace").splitlines()]
+        return {name: sha for sha, _, name in rows if is_plain(name) and sha} | {manifest.name: sha256_of(manifest)}
+
+    def own(self, folder: Path) -> dict[str, str] | None:
+        """Return the listed files that are as they were written; None without a list."""
+        listed = self.listed(folder)
+        return listed and {name: sha for name, sha in listed.items() if sha256_of(folder / name) == sha}
 
 
 def refuse_another(target: Path, what: str) -> UsageError:
@@ -152,7 +175,7 @@ def check_folder(
     """
     target = _folder_at(path)
     probe(target)
-    own = _own(target, product)
+    own = product.own(target)
     _refuse_others(target, product, names, own)
     if own and not same(target):
         raise refuse_another(target, product.what)
@@ -177,7 +200,7 @@ def write_folder(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with workplace(workplace_of(target)) as work:
-            settle(work, target)
+            settle(work, target, product)
             staged = work / NEW
             try:
                 staged.mkdir()
@@ -186,22 +209,15 @@ def write_folder(
                 else:
                     for name, data in content.items():
                         (staged / name).write_bytes(data.encode() if isinstance(data, str) else data)
-                own = _own(target, product)
-                names = names_in(staged)
+                own, names = product.own(target), names_in(staged)
                 _refuse_others(target, product, names, own)
                 stays = {name: sha for name, sha in (own or {}).items() if product.guest and name not in names}
                 stays.pop(product.manifest, None)
-                new = _sign(staged, product, stays)
-                old = {name: sha for name, sha in (own or {}).items() if name not in stays}
-                if not force and any(new.get(n) != sha for n, sha in old.items() if n != product.manifest):
+                product.sign(staged, stays)
+                old = (own or {}).keys() - stays.keys() - {product.manifest}
+                if not force and any(sha256_of(staged / name) != (own or {})[name] for name in old):
                     raise refuse_another(target, product.what)
-                for name in new:
-                    sync(staged / name)
-                    if name in old:
-                        shutil.copymode(target / name, staged / name)
-                if target.is_dir():
-                    shutil.copymode(target, staged)
-                publish(staged, target, new, old, last=product.manifest)
+                publish(work, staged, target, product)
             finally:
                 _discard(staged)
     except OSError as error:
@@ -218,41 +234,10 @@ def _folder_at(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _sign(staged: Path, product: Product, stays: Mapping[str, str]) -> dict[str, str]:
-    """Write the manifest of a staged folder, and return the staged files by SHA-256."""
-    files = {file.name: sha256_of(file) for file in staged.iterdir()}
-    if odd := [name for name, sha in files.items() if not sha]:
-        raise UsageError(f"`{odd[0]}` is no file, and a {product.what} is made of files")
-    lines = "".join(f"{sha}  {name}\n" for name, sha in sorted({**stays, **files}.items())).encode()
-    (staged / product.manifest).write_bytes(f"{_HEAD}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines)
-    return {**files, product.manifest: sha256_of(staged / product.manifest)}
-
-
-def _listed(folder: Path, product: Product) -> dict[str, str] | None:
-    """Return what the manifest of a folder lists by SHA-256: None without one, nothing if it was changed."""
-    manifest = folder / product.manifest
-    small = manifest.is_file() and not manifest.is_symlink() and manifest.stat().st_size <= _MOST_LISTED
-    head, _, lines = (manifest.read_bytes() if small else b"").partition(b"\n")
-    if not head.startswith(_HEAD.encode()):
-        return None
-    if head != f"{_HEAD}{hashlib.sha256(lines).hexdigest()}".encode():
-        return {}
-    rows = [line.partition("  ") for line in lines.decode("utf-8", "replace").splitlines()]
-    return {name: sha for sha, _, name in rows if is_plain(name) and sha} | {manifest.name: sha256_of(manifest)}
-
-
 def is_intact(folder: Path, product: Product) -> bool:
     """Whether every file that koktok wrote into a folder is as it was written."""
-    listed = _listed(folder, product)
-    return bool(listed) and all(sha256_of(folder / name) == sha for name, sha in (listed or {}).items())
-
-
-def _own(folder: Path, product: Product) -> dict[str, str] | None:
-    """Return the files that are as koktok wrote them, by SHA-256; None if it has written none."""
-    listed = _listed(folder, product)
-    if listed is None:
-        return None
-    return {name: sha for name, sha in listed.items() if sha256_of(folder / name) == sha}
+    listed = product.listed(folder)
+    return bool(listed) and listed == product.own(folder)
 
 
 def _refuse_others(target: Path, product: Product, names: Collection[str], own: Mapping[str, str] | None) -> None:
@@ -263,81 +248,87 @@ def _refuse_others(target: Path, product: Product, names: Collection[str], own: 
         )
     for name in [product.manifest, *sorted({*product.names, *names} - {product.manifest})]:
         if os.path.lexists(target / name) and name not in (own or {}):
-            raise UsageError(
-                f"`{target / name}` was not written by koktok, or was changed since; it is left as it is",
-                hint=f"mv {typed(target / name)} ELSEWHERE, or --out NEW-FOLDER",
-            )
+            raise _not_koktoks(target / name)
 
 
 # --- Publishing -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Decision:
-    """What a writer has committed: the files of `ready/`, which of them comes last, and by SHA-256 those that they replace."""
-
-    last: str
-    new: list[str]
-    old: dict[str, str]
-
-
-def publish(staged: Path, target: Path, new: Collection[str], old: Mapping[str, str], *, last: str) -> None:
-    """Put a staged folder in its place: by one renaming if nothing is there, else file by file, `last` behind all others.
-
-    `old` are koktok's files there by SHA-256. After an OSError nothing has happened, or the next writer finishes.
-    """
+def publish(work: Path, staged: Path, target: Path, product: Product) -> None:
+    """Put a staged folder, with its list, in its place: by renaming folders, or files where others keep some."""
+    own = product.own(target) or {}
+    for name in names_in(staged):
+        sync(staged / name)
+        if name in own:
+            shutil.copymode(target / name, staged / name)
+    if target.is_dir():
+        shutil.copymode(target, staged)
+        inside = work.parent == target or Path.cwd().is_relative_to(target)
+        if own and names_in(target) <= own.keys() and not inside and not product.guest:
+            target.rename(work / OLD)
     if not target.exists():
-        staged.rename(target)
+        try:
+            staged.rename(target)
+        finally:
+            settle(work, target, product)
         return
-    ready = staged.parent / READY
-    (staged / _DECISION).write_text(json.dumps(asdict(_Decision(last, [*new], dict(old)))), encoding="utf-8")
-    sync(staged / _DECISION)
-    staged.rename(ready)
+    staged.rename(work / READY)
     try:
-        _move(ready, target)
+        settle(work, target, product)
     except OSError:
         with suppress(OSError):
-            if names_in(ready) == {*new, _DECISION}:  # nothing has happened yet
-                ready.rename(staged)
+            if names_in(work / READY) >= (product.listed(work / READY) or {}).keys():  # nothing has happened yet
+                (work / READY).rename(staged)
         raise
 
 
-def _decision_of(ready: Path) -> _Decision | None:
-    """Read the decision in a folder `ready/`; None if there is none that koktok can have written."""
-    place = ready / _DECISION
-    if ready.is_symlink() or place.is_symlink():
-        return None
-    try:
-        decision = checked(_Decision, read_bounded(place, 2 * _MOST_LISTED, "a list of files"), f"`{place}`")
-    except ArtifactError:
-        return None
-    return decision if all(map(is_plain, [decision.last, *decision.new, *decision.old])) else None
+def settle(work: Path, target: Path, product: Product) -> None:
+    """Finish or undo what a killed writer was at; for writers, which hold the lock of the workplace."""
+    old, ready = work / OLD, work / READY
+    if old.is_dir() and not old.is_symlink():
+        if os.path.lexists(target):
+            _remove(old, target, product)
+        else:
+            old.rename(target)
+    if ready.is_dir() and not ready.is_symlink():
+        _move(ready, target, product)
+    _discard(work / NEW)
 
 
-def _move(ready: Path, target: Path) -> None:
-    """Finish a publication from wherever it stopped; a file that is unexpectedly in the way gets another name."""
-    decision = _decision_of(ready)
-    if decision is None:
-        if names_in(ready):
-            raise UsageError(
-                f"`{ready}` holds files, and no record that koktok wrote them", hint=f"mv {typed(ready)} ELSEWHERE"
-            )
-        ready.rmdir()  # all but this was done
-        return
-    old = decision.old
-    for name in old.keys() - set(decision.new):
-        if sha256_of(target / name) == old[name]:
-            (target / name).unlink()
-    for name in sorted(names_in(ready) & set(decision.new), key=lambda name: name == decision.last):
-        place, there = target / name, sha256_of(target / name)
-        if os.path.lexists(place) and (not there or there not in (old.get(name), sha256_of(ready / name))):
-            n = 1
-            while os.path.lexists(free := place.with_name(f"{name}.{n}")):
-                n += 1
-            place.rename(free)
-        (ready / name).replace(place)
-    (ready / _DECISION).unlink()
+def _move(ready: Path, target: Path, product: Product) -> None:
+    """Move files into a folder of others, from wherever that stopped; the list comes last, so the old one stands until then."""
+    target.mkdir(exist_ok=True)
+    own, new, waiting = product.own(target) or {}, product.listed(ready) or {}, names_in(ready)
+    if waiting and product.manifest not in waiting & new.keys():
+        raise UsageError(
+            f"`{ready}` holds files, and no record that koktok wrote them", hint=f"mv {typed(ready)} ELSEWHERE"
+        )
+    for name in waiting:
+        if os.path.lexists(target / name) and name not in own:
+            raise _not_koktoks(target / name)
+    for name in own.keys() - new.keys() if waiting else ():
+        (target / name).unlink()
+    for name in sorted(waiting & new.keys(), key=lambda name: name == product.manifest):
+        (ready / name).replace(target / name)
     ready.rmdir()
+
+
+def _remove(old: Path, target: Path, product: Product) -> None:
+    """Remove what koktok wrote of a folder that was replaced, its list last; what came into it meanwhile goes to the new one."""
+    for name in sorted(product.own(old) or {}, key=lambda name: name == product.manifest):
+        (old / name).unlink()
+    for left in old.iterdir():
+        if os.path.lexists(target / left.name):
+            raise _not_koktoks(left)
+        left.rename(target / left.name)
+    old.rmdir()
+
+
+def _not_koktoks(place: Path) -> UsageError:
+    return UsageError(
+        f"`{place}` was not written by koktok, or was changed since; it is left as it is",
+        hint=f"mv {typed(place)} ELSEWHERE, or --out NEW-FOLDER",
+    )
 
 
 def _discard(staged: Path) -> None:
@@ -345,42 +336,27 @@ def _discard(staged: Path) -> None:
         shutil.rmtree(staged)
 
 
-def settle(work: Path, target: Path) -> bool:
-    """Finish what a killed writer had committed (then True), and remove what it had only staged.
-
-    For writers, which hold the lock of the workplace.
-    """
-    committed = (work / READY).is_dir()
-    if committed:
-        target.mkdir(exist_ok=True)
-        _move(work / READY, target)
-    _discard(work / NEW)
-    return committed
+def standing(folder: Path, suffix: str = ".koktok") -> Path:
+    """Return a folder, or the old one in its workplace while a writer, perhaps a killed one, is between two renamings."""
+    old = workplaces(Path(os.path.realpath(folder)), suffix)[0] / OLD
+    return old if not folder.exists() and old.is_dir() else folder
 
 
-def sweep(folder: Path) -> None:
-    """Settle what killed writers left in a folder that is koktok's alone."""
-    for work in sorted(folder.glob(".*.koktok")):
-        if (work / LOCK).exists():
-            with suppress(OSError, KoktokError), workplace(work, wait=0):
-                settle(work, folder / work.name[1:].removesuffix(".koktok"))
-
-
-def read_whole(folder: Path, product: Product, read: Callable[[], Read]) -> Read:
+def read_whole(folder: Path, product: Product, read: Callable[[Path], Read]) -> Read:
     """Read a folder that others may be writing to: the old one or the new one, never a mixture.
 
     What a writer that was killed while it moved files has left is an ArtifactError.
     """
-    target = Path(os.path.realpath(folder))
     until = time.monotonic() + _MOVING
     while True:
-        before, error = _times(target, product), None
+        place, error = standing(folder), None
+        before = _times(place, product)
         try:
-            content = read()
+            content = read(place)
         except ArtifactError as raised:
             error = raised
-        half = _is_half_moved(target)
-        if not half and before == _times(target, product):
+        half = _is_half_moved(folder, product)
+        if not half and standing(folder) == place and before == _times(place, product):
             break
         if time.monotonic() > until:
             if half:
@@ -394,15 +370,11 @@ def read_whole(folder: Path, product: Product, read: Callable[[], Read]) -> Read
     return content
 
 
-def _is_half_moved(target: Path) -> bool:
-    """Whether some files of a decision, and not all of them, are in their place."""
-    for work in workplaces(target):
-        if (decision := _decision_of(work / READY)) is not None:
-            waiting = [os.path.lexists(work / READY / name) for name in decision.new]
-            gone = [not os.path.lexists(target / name) for name in decision.old]
-            if any(waiting) and (any(gone) or not all(waiting)):
-                return True
-    return False
+def _is_half_moved(folder: Path, product: Product) -> bool:
+    """Whether files are being moved into a folder, and those that they replace are no more as they were."""
+    target = Path(os.path.realpath(folder))
+    moving = any((work / READY / product.manifest).is_file() for work in workplaces(target))
+    return moving and not is_intact(target, product)
 
 
 def _times(target: Path, product: Product) -> list[tuple[int, int]]:

@@ -408,7 +408,7 @@ class TrainedTokenizer(Tokenizer):
             When the folder is missing, damaged, changed by hand, written by a newer koktok, or not koktok's.
         """
         folder = folder_of(path_of(reference))
-        return read_whole(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
+        return read_whole(folder, TOKENIZER, lambda place: cls(*read_folder(place)))
 
 
 @cache

