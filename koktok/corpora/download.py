@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
-from koktok.corpora.git import open_commit
+from koktok.corpora.git import Commit
 from koktok.errors import CorpusError, KoktokError
 from koktok.files.process import environment
 
@@ -188,7 +188,7 @@ def _last(stderr: str) -> str:
 def _none_matches(name: str, include: Sequence[str], example: str) -> CorpusError:
     more = ", …" if len(include) > 5 else ""
     return CorpusError(
-        f"nothing in `{name}` matches {', '.join(include[:5])}{more}; it holds, for example, `{example}`",
+        f"nothing in `{name}` matches {', '.join(include[:5])}{more}; it holds, for example, `{example[:200]}`",
         hint="see the key `include` of the recipe",
     )
 
@@ -215,10 +215,10 @@ def _zip(file: Path, source: PypiSource) -> Iterator[Document]:
 
 def _git(source: GitSource, temporary: Path, mirror: str | None) -> Iterator[Document]:
     wanted, unwanted, budget = matcher(source.include), matcher(source.exclude), _Budget(source, "gives")
-    with open_commit(source, temporary, mirror) as commit:
-        chosen = sorted(path for path in commit.files if wanted(path) and not unwanted(path))
-        if not chosen:
-            raise _none_matches(source.repository, source.include, min(commit.files, default="nothing"))
-        commit.bring(chosen)
-        for path in chosen:
-            yield Document(path, lambda path=path: budget.read(io.BytesIO(commit.read(path))))  # type: ignore[misc]
+    commit = Commit(source, temporary, mirror)
+    chosen = sorted(path for path in commit.files if wanted(path) and not unwanted(path))
+    if not chosen:
+        raise _none_matches(source.repository, source.include, min(commit.files, default="nothing"))
+    commit.bring(chosen)
+    for path in chosen:
+        yield Document(path, lambda path=path: budget.read(io.BytesIO(commit.read(path))))  # type: ignore[misc]
