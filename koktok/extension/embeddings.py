@@ -164,12 +164,12 @@ class _Index(BaseModel, extra="allow"):
 def _open(file: Path) -> _Shard:
     """Read the header of a shard, which the safetensors library checks against the file."""
     hint = "fetch the model again"
-    if not file.is_file():
+    if not file.exists():
         raise ArtifactError(f"the shard `{file}` is missing", hint=hint)
     try:
-        with safe_open(file, "numpy") as checked_file:
-            metadata = checked_file.metadata()
         with open_regular(file, "a safetensors file", hint) as opened:
+            with safe_open(file, "numpy") as checked_file:
+                metadata = checked_file.metadata()
             length = int.from_bytes(opened.read(8), "little")
             header = json.loads(opened.read(length))
     except (OSError, SafetensorError) as error:

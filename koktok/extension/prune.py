@@ -314,12 +314,12 @@ def is_pruned(folder: str | Path) -> bool:
 def read_pruned(folder: str | Path) -> tuple[PrunedRecord, NDArray[np.int64]]:
     """pruned.json of a folder, and the new id of each old id, -1 for a removed one."""
     place, hint = Path(folder), "koktok extend BASE TEXT --prune 10000 --out FOLDER"
+    record = checked(PrunedRecord, read_bounded(place / PRUNED, hint=hint), f"`{place / PRUNED}`", hint)
+    rows = [line.split("\t") for line in read_utf8(place / "ids.tsv", hint=hint).splitlines()[1:]]
     try:
-        record = checked(PrunedRecord, read_bounded(place / PRUNED), f"`{place / PRUNED}`", hint)
-        rows = [line.split("\t") for line in read_utf8(place / "ids.tsv").splitlines()[1:]]
         table = np.array([int(new) if new else -1 for _, new in rows], np.int64)
         sound = record.format == FORMAT and len(table) == record.base.size and table.max() + 1 == record.size
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise ArtifactError(
             f"`{folder}` is no pruned vocabulary: {type(error).__name__}: {error}", hint=hint
         ) from error

@@ -167,6 +167,8 @@ def opened(path: str | Path) -> Iterator[Header]:
     try:
         with open_regular(Path(path), "a GGUF") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield Header(data, path)
+    except ArtifactError:
+        raise
     except (OSError, ValueError) as error:  # a file of no bytes cannot be mapped
         raise ArtifactError(
             f"`{path}` is no GGUF: {error}", hint="koktok export FOLDER --to gguf --out FILE.gguf"

@@ -47,13 +47,14 @@ def probe_json(ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]) -> str:
 def read_probe(folder: Path) -> tuple[list[str], list[list[int]]]:
     """The lines and ids of a folder's probe.json."""
     file, hint = folder / PROBE, "save the tokenizer again"
+    data = read_bounded(file, hint=hint)
     try:
-        content = json.loads(read_bounded(file))
+        content = json.loads(data)
         lines, ids, digest = (content.pop(name) for name in ("lines", "ids", "sha256"))
         rows = [
             (line, row) for line, row in zip(lines, ids, strict=True) if isinstance(line, str) and isinstance(row, list)
         ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"`{file}` cannot be read: {type(error).__name__}: {error}", hint=hint) from error
     actual = hashlib.sha256(_json({"ids": ids, "lines": lines}).encode("utf-8", "surrogatepass")).hexdigest()
     if actual != digest or len(rows) != len(lines):

@@ -15,8 +15,13 @@ import koktok as api
 from koktok.cli.option_schema import TYPED
 from koktok.count import Counts
 from koktok.errors import ArtifactError, KoktokError
+from koktok.extension.embeddings import _shards
 from koktok.extension.extension_files import slots_of
+from koktok.extension.prune import read_pruned
 from koktok.files import LFS_POINTER
+from koktok.files.checked import FETCH_LFS
+from koktok.formats.gguf_header import check as gguf_fields
+from koktok.formats.probe import read_probe
 from koktok.segment.dpe.learnt import Dpe
 from koktok.tokenizer.restyle import chat_template_of
 from koktok.training.spm import tokens_per_eojeol
@@ -83,17 +88,27 @@ def test_a_file_beside_the_text(what: str, tmp_path: Path) -> None:
 def test_a_file_of_an_option(what: str, tmp_path: Path) -> None:
     place = tmp_path / "dpe.json"
     IN_THE_WAY[what](place)
-    (tmp_path / "dpe.safetensors").touch()
+    for name in ("dpe.safetensors", "ids.tsv"):
+        (tmp_path / name).touch()
+    for name in ("model.safetensors", "pruned.json", "probe.json"):
+        IN_THE_WAY[what](tmp_path / name)
     opened: list[Callable[[], object]] = [
         lambda: Dpe.load(tmp_path),
+        lambda: _shards(tmp_path),
+        lambda: read_pruned(tmp_path),
+        lambda: read_probe(tmp_path),
+        lambda: gguf_fields(place),
         lambda: tokens_per_eojeol(place, Counts.from_mapping({"a": 1})),
         lambda: slots_of(cast("Base", None), str(place)),
         lambda: chat_template_of(str(place)),
         lambda: TYPED["required"].value(str(place)),
     ]
     for opening in opened:
-        with pytest.raises(ArtifactError, match=r"is a Git LFS pointer|is a device, a pipe or a folder"):
+        with pytest.raises(
+            ArtifactError, match=r"^`[^`]*` is a (Git LFS pointer|device, a pipe or a folder)"
+        ) as caught:
             opening()
+        assert (caught.value.hint == FETCH_LFS) == (what == "pointer")
 
 
 def test_errors_of_libraries_are_errors_of_koktok(folders: dict[str, Path], tmp_path: Path) -> None:
