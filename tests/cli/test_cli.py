@@ -308,8 +308,7 @@ def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
     words = [sys.executable, *f"-m koktok train corpus:mini --vocab-size 2300 --out {tmp_path}/out".split()]
     env = os.environ | {"KOKTOK_CACHE": str(tmp_path / "cache")}
     process = subprocess.Popen(words, env=env, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not list((tmp_path / "cache").glob("analyses/*.sqlite")) and time.monotonic() < deadline:
+    while not list((tmp_path / "cache").glob("analyses/*.sqlite")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -358,7 +357,7 @@ def test_nothing_gives_nothing(trained: Trained, tmp_path: Path) -> None:
 
 def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:
     command = f"yes 나는 집에 | {sys.executable} -m koktok encode {trained()} | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=ROOT, timeout=60)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=ROOT, timeout=600)
     assert done.stdout.count(b"\n") == 1
     assert b"Traceback" not in done.stderr
 
