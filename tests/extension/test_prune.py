@@ -182,5 +182,5 @@ def test_the_verb_and_the_rows_that_follow(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(UsageError, match="`--add` does nothing with --prune"):
         app(["extend", base, str(text), "--prune", "9", "--add", "9", "-o", str(tmp_path / "x")], standalone_mode=False)
     (out / "pruned.json").write_text("{}")
-    with pytest.raises(ArtifactError, match="pruned.json` is damaged"):
+    with pytest.raises(ArtifactError, match=r"pruned\.json` is damaged"):
         read_pruned(out)
