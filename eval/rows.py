@@ -46,6 +46,9 @@ class Characters(LibraryTokenizer):
             special_ids={i for piece, i in self._ids.items() if len(piece) > 1} - {unknown},
         )
 
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:  # noqa: ARG002
+        return [row.tolist() for row in self.encode_lines(lines)]
+
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         kept = [[k for k, char in enumerate(line) if self._space or not char.isspace()] for line in lines]
         ids = [
@@ -107,7 +110,7 @@ class KiwiSubwords(LibraryTokenizer):
         spans = [_within(spans, len(line)) for (_, spans), line in zip(found, lines, strict=True)]
         return Tokens.of([ids.tolist() for ids, _ in found], spans, lines)
 
-    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         left_out = self.special_ids if skip_special_tokens else frozenset()
         return str(self.tokenizer.decode([int(i) for i in ids if i not in left_out]))
 

@@ -158,7 +158,7 @@ def pack(
     end = int(subject.size or 0)
 
     def ended(lines: Sequence[str]) -> list[list[int]]:
-        return [[*row, end] for row in subject.ids(list(lines))]
+        return [[*row, end] for row in map(np.ndarray.tolist, subject.encode_ids(list(lines)))]
 
     rows = iter(ended([line for piece in cut for line in piece]))
     train = Lists.of([[i for _ in piece for i in next(rows)] for piece in cut])

@@ -23,9 +23,8 @@ _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
 class LibraryEncoder:
     """Texts to ids, as `koktok.bulk.Encoder` gives them."""
 
-    def __init__(self, tokenizer: Tokenizer, *, add_special_tokens: bool = False) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
-        self.add_special_tokens = add_special_tokens
 
     def __call__(self, texts: Any, *, dtype: Any = None, **options: Any) -> Tokens:
         """Ids of many documents; see `Tokenizer.encode_ids`."""
@@ -41,11 +40,12 @@ class LibraryEncoder:
         allowed_special: Allowed = (),
         before: Sequence[int] = (),
         after: Sequence[int] = (),
+        add_special_tokens: bool = False,
     ) -> Iterator[tuple[Texts, Tokens]]:
         """The same, a part at a time, in order, each with its texts; in one thread for any number."""
         workers_of(threads)  # refuses a number below 1
         chosen = id_type(self.tokenizer.vocab.size, dtype)
-        options: dict[str, Any] = {"allowed_special": allowed_special, "add_special_tokens": self.add_special_tokens}
+        options: dict[str, Any] = {"allowed_special": allowed_special, "add_special_tokens": add_special_tokens}
         encode = self.tokenizer.encode
         encode("", **options)  # refuses names that are no special tokens also if there are no texts
         for make in Texts.batches(texts, _BATCH, _DOCUMENTS):

@@ -17,7 +17,7 @@ from koktok.errors import ArtifactError, asking
 from koktok.files import read_utf8
 from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
-from koktok.model.tokens import ByteTable, Spans
+from koktok.model.tokens import ByteTable
 from koktok.model.vocab import BYTE_OF
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -27,6 +27,7 @@ class HuggingFace(LibraryTokenizer):
     """A tokenizer.json."""
 
     library: ClassVar[str] = "tokenizers"
+    cuts_specials = has_template = reads_specials = True
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class HuggingFace(LibraryTokenizer):
         if len(rows) > len(form.get("added_tokens") or ()):
             form = {**form, "added_tokens": rows}
             self.text = text = json.dumps(form, ensure_ascii=False)
-        self._spec, self.content = spec, form
+        self._spec, self.content = spec, dict(form)
         self.strict = self._load()
         self.strict.encode_special_tokens = True
         ids: dict[str, int] = self.strict.get_vocab(with_added_tokens=True)
@@ -100,7 +101,7 @@ class HuggingFace(LibraryTokenizer):
         return self._load()
 
     @cached_property
-    def _bytes(self) -> ByteTable:
+    def byte_table(self) -> ByteTable:
         form = self.content
         model, steps = form["model"], _types(form.get("decoder"))
         bare = model.get("continuing_subword_prefix") or ""
@@ -129,43 +130,23 @@ class HuggingFace(LibraryTokenizer):
     def spaced(self) -> bool:  # type: ignore[override]
         return "WordPiece" not in {*_types(self.content.get("decoder")), self.content["model"].get("type")}
 
-    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:
         with asking(self.library):
-            return [row.ids for row in self.strict.encode_batch_fast(list(lines), add_special_tokens=False)]
+            rows = (self._open if specials else self.strict).encode_batch_fast(list(lines), add_special_tokens=False)
+            return [row.ids for row in rows]
 
-    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
-        """Special tokens that a line spells are read."""
+    def read(self, text: str, *, specials: bool = False, template: bool = False) -> IdsAndSpans:
         with asking(self.library):
-            return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
-
-    def offsets(self, lines: Sequence[str]) -> list[Spans]:
-        with asking(self.library):
-            return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]
-
-    def read(self, text: str) -> IdsAndSpans:
-        with asking(self.library):
-            encoding = self.strict.encode(text, add_special_tokens=False)
+            encoding = (self._open if specials else self.strict).encode(text, add_special_tokens=template)
         return list(encoding.ids), list(encoding.offsets)
 
-    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
-        with asking(self.library):
-            encoding = self._open.encode(text, add_special_tokens=template)
-        return list(encoding.ids), list(encoding.offsets)
-
-    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         with asking(self.library):
             return str(self.strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
-
-    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
-        with asking(self.library):
-            return list(self.strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
 
     def normalize(self, text: str) -> str:
         with asking(self.library):
             return str(self.strict.normalizer.normalize_str(text)) if self.strict.normalizer else text
-
-    def token_bytes(self, i: int) -> bytes | None:
-        return None if i in self.special_ids or i in self.unknown_ids else self._bytes.written[i]
 
     def piece(self, i: int) -> str:
         return self._pieces[i]

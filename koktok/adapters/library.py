@@ -22,7 +22,7 @@ from koktok.formats.folder import MARK, TOKENIZER, with_extra
 from koktok.model.decoding import checked_ids
 from koktok.model.encoding import Encoding
 from koktok.model.special import cut_at, style_for
-from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
+from koktok.model.tokens import ByteTable, Tokens, tokens_by_bytes
 from koktok.tokenizer.protocol import Allowed, Tokenizer, checked_text
 
 if TYPE_CHECKING:
@@ -67,11 +67,6 @@ class LibraryVocab:
         """Token to id, special ones included."""
         return {**self.ids, **self.special_ids}
 
-    @property
-    def fragment_ids(self) -> frozenset[int]:
-        """Ids of single bytes that are a part of a character."""
-        return self._tokenizer.fragments
-
     def digest(self) -> str:
         """The digest of the tokenizer."""
         return self._tokenizer.digest()
@@ -80,16 +75,18 @@ class LibraryVocab:
 class LibraryTokenizer(Tokenizer):
     """A tokenizer that its own library runs, with the calls of `koktok.Tokenizer`.
 
-    An adapter implements `token_bytes`, and `encode_lines` or `ids` with `_bytes` and `read`. It overrides the other methods as
-    far as its library can decode, find special tokens, normalize, or be saved in a folder; their defaults follow from the
-    required ones, or raise an error. `recipe`, `style`, `normalizer`, `pattern`, `words` and `model` exist only for koktok's own
-    tokenizers. Offsets are those of the library; Hugging Face's are too short if a normalizer composes characters.
+    An adapter is five functions: `read`, the ids and offsets of a text; `text_of`, the text of ids; `byte_table`, the bytes of each
+    id; `specials`; and `files`, its definition. It may override `ids` and `encode_lines`, which are for many lines, `normalize`, and
+    `piece`, how its vocabulary spells an id. `recipe`, `style`, `normalizer`, `pattern`, `words` and `model` exist only for koktok's
+    own tokenizers. Offsets are those of the library; Hugging Face's are too short if a normalizer composes characters.
     """
 
     library: ClassVar[str] = ""  # the package that runs it
     folder = FolderTokens()  # what the files beside the vocabulary say
     beside: Mapping[str, bytes] = MappingProxyType({})  # their contents
     spaced = True  # whether pieces hold white space
+    cuts_specials = False  # whether the library itself finds special tokens in a text
+    has_template = False  # whether the library adds special tokens around a text
 
     def __init__(
         self,
@@ -128,50 +125,33 @@ class LibraryTokenizer(Tokenizer):
 
     # --- What an adapter implements -----------------------------------------------------------------------------------
 
+    def read(self, text: str, *, specials: bool = False, template: bool = False) -> IdsAndSpans:  # noqa: ARG002
+        """The ids of one text, with the library's own offsets; `specials`: special tokens are read as the library reads them."""
+        row = self.encode_lines([text])
+        return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
+
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:  # noqa: ARG002
+        """The text of ids."""
+        raise UsageError(f"`{self.spec}` has no decoder")
+
     @cached_property
-    def _bytes(self) -> ByteTable:
-        """The bytes of each id, for spans."""
+    def byte_table(self) -> ByteTable:
+        """The bytes of each id; none for special tokens and the unknown one."""
         raise NotImplementedError
+
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:
+        """The ids of lines, without spans."""
+        return [self.read(line, specials=specials)[0] for line in lines]
 
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         """Tokens of lines, with spans from the bytes of each id, or else the library's own."""
         return tokens_by_bytes(
             lines,
             self.ids(lines),
-            self._bytes,
-            lambda which: self.offsets([lines[k] for k in which]),
+            self.byte_table,
+            lambda which: [self.read(lines[k])[1] for k in which],
             spaced=self.spaced,
         )
-
-    def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        return [row.tolist() for row in self.encode_lines(lines)]
-
-    def read(self, text: str) -> IdsAndSpans:
-        """The ids of one text, with the library's own offsets, if it has any."""
-        row = self.encode_lines([text])
-        return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
-
-    def offsets(self, lines: Sequence[str]) -> list[Spans]:
-        """The library's own offsets."""
-        return [self.read(line)[1] for line in lines]
-
-    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:  # noqa: ARG002
-        """`read` with special tokens read as the library reads them; None if it has no such method."""
-        if template:
-            raise UsageError(
-                f"a tokenizer of {self.library or self.name} has no template of special tokens",
-                hint="add them yourself",
-            )
-        return None
-
-    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:  # noqa: ARG002
-        """The text of ids; None if this tokenizer has no decoder."""
-        return None
-
-    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
-        """The text of each row of ids; None if this tokenizer has no decoder."""
-        texts = [text for text in map(self.text_of, rows) if text is not None]
-        return texts if len(texts) == len(rows) else None
 
     def normalize(self, text: str) -> str:
         """The text after the library's normalizer, if the library exposes it."""
@@ -186,9 +166,13 @@ class LibraryTokenizer(Tokenizer):
 
     # --- The table of tokens ------------------------------------------------------------------------------------------
 
+    def token_bytes(self, i: int) -> bytes | None:
+        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
+        return None if i in self.special_ids or i in self.unknown_ids else self.byte_table.written[i]
+
     def piece(self, i: int) -> str:
-        written = self.token_bytes(i)
-        return "" if written is None else written.decode("utf-8", errors="replace")
+        """The id as its vocabulary spells it; '' for an id without a token."""
+        return (self.token_bytes(i) or b"").decode("utf-8", errors="replace")
 
     @cached_property
     def tokens(self) -> Sequence[str]:
@@ -216,7 +200,7 @@ class LibraryTokenizer(Tokenizer):
         return LibraryVocab(self)
 
     @property
-    def roles(self) -> Mapping[str, str]:
+    def roles(self) -> Mapping[str, str]:  # type: ignore[override]
         """Special tokens by their role in transformers: those that the files say, the others recognized by their spelling."""
         return {**style_for("plain", [*self.specials]).roles, **self.folder.roles}
 
@@ -237,7 +221,7 @@ class LibraryTokenizer(Tokenizer):
             return False
 
     @property
-    def lossless(self) -> bool:
+    def lossless(self) -> bool:  # type: ignore[override]
         """Whether all of `PROBES` are restored: measured, not proven."""
         return self.exact == len(PROBES)
 
@@ -264,10 +248,13 @@ class LibraryTokenizer(Tokenizer):
         _checked(text)
         if not superwords:
             raise UsageError("`superwords=False` is for koktok's own tokenizers")
-        if (isinstance(allowed_special, str) and allowed_special == "all") or add_special_tokens:
-            whole = self.read_with_specials(text, template=add_special_tokens)
-            if whole is not None:
-                return self._encoding(*whole)
+        if add_special_tokens and not self.has_template:
+            raise UsageError(
+                f"a tokenizer of {self.library or self.name} has no template of special tokens",
+                hint="add them yourself",
+            )
+        if add_special_tokens or (allowed_special == "all" and self.cuts_specials):
+            return self._encoding(*self.read(text, specials=True, template=add_special_tokens))
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
         for start, end, special in cut_at(text, allowed_special, self.specials):
@@ -287,21 +274,20 @@ class LibraryTokenizer(Tokenizer):
     @property
     def bulk_encoder(self) -> LibraryEncoder:
         """The library, text by text."""
-        return self._encoder(add_special_tokens=False)[0]
-
-    def _encoder(self, *, add_special_tokens: bool) -> tuple[LibraryEncoder, Sequence[str], Sequence[str]]:
         from koktok.adapters.batch import LibraryEncoder
 
-        return LibraryEncoder(self, add_special_tokens=add_special_tokens), (), ()
+        return LibraryEncoder(self)
 
     @property
-    def _bulk_decoder(self) -> LibraryDecoder:
+    def bulk_decoder(self) -> LibraryDecoder:
+        """The library, text by text."""
         from koktok.adapters.batch import LibraryDecoder
 
         return LibraryDecoder(self)
 
     @property
-    def decodes(self) -> bool:
+    def decodes(self) -> bool:  # type: ignore[override]
+        """Whether the adapter has a decoder."""
         return type(self).text_of is not LibraryTokenizer.text_of
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
@@ -309,10 +295,7 @@ class LibraryTokenizer(Tokenizer):
         unused = next((i for i in checked if not self.tokens[i]), None)
         if unused is not None:
             raise InputError(f"the id {unused} has no token")
-        text = self.text_of(checked, skip_special_tokens=skip_special_tokens)
-        if text is None:
-            raise UsageError(f"`{self.spec}` has no decoder")
-        return text
+        return self.text_of(checked, skip_special_tokens=skip_special_tokens)
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = False) -> Path:
         """Write a folder that `koktok.load` reads: the unchanged definition, and koktok.toml."""

@@ -14,7 +14,7 @@ from koktok.adapters.added_tokens import SAVED, FolderTokens, files_beside, fold
 from koktok.adapters.library import IdsAndSpans, LibraryTokenizer
 from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded
-from koktok.files.sentencepiece_model import BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
+from koktok.files.sentencepiece_model import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
 from koktok.model.tokens import ByteTable
 
 _HINT = "a SentencePiece model is the .model file of spm_train"
@@ -84,7 +84,7 @@ class SentencePiece(LibraryTokenizer):
         return str(self._processor.normalize("\ufeff")) != "\ufeff"
 
     @cached_property
-    def _bytes(self) -> ByteTable:
+    def byte_table(self) -> ByteTable:
         space = " " if not self.proto.normalizer_spec.escape_whitespaces else "▁"
         return ByteTable(
             [
@@ -97,16 +97,16 @@ class SentencePiece(LibraryTokenizer):
             ]
         )
 
-    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:  # noqa: ARG002
         with asking(self.library):
             return list(self._processor.encode(list(lines), return_type=int))
 
-    def read(self, text: str) -> IdsAndSpans:
+    def read(self, text: str, *, specials: bool = False, template: bool = False) -> IdsAndSpans:  # noqa: ARG002
         with asking(self.library):
             mapping = self._processor.encode(text, return_type="offset_mapping")
         return list(mapping["ids"]), [(int(a), int(b)) for a, b in mapping["offsets"]]
 
-    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """The text; the library drops control symbols, so the ids between them are decoded one run at a time."""
         if skip_special_tokens or not self.special_ids.intersection(ids):
             unknown = self.unknown_ids if skip_special_tokens else frozenset()
@@ -126,7 +126,7 @@ class SentencePiece(LibraryTokenizer):
         return normal.replace("▁", " ").removeprefix(" " if spec.add_dummy_prefix else "")
 
     def token_bytes(self, i: int) -> bytes | None:
-        return None if i in self._silent else self._bytes.written[i]
+        return None if i in self._silent else self.byte_table.written[i]
 
     def piece(self, i: int) -> str:
         return str(self._pieces[i])
@@ -134,13 +134,6 @@ class SentencePiece(LibraryTokenizer):
     def files(self) -> dict[str, str | bytes]:
         """The model, unchanged if it has all tokens of the folder, and the files beside it."""
         return {"tokenizer.model": self.data, **{name: self.beside[name] for name in SAVED if name in self.beside}}
-
-    def unigram(self) -> dict[str, float] | None:
-        trainer = self.proto.trainer_spec
-        if trainer.model_type != UNIGRAM:
-            return None
-        pairs = zip(self._bytes.written, self.proto.pieces, strict=True)
-        return {text.decode("utf-8", "ignore"): row.score for text, row in pairs if text} or None
 
 
 def open_sp(spec: str, path: Path) -> SentencePiece:

@@ -24,6 +24,7 @@ class Tiktoken(LibraryTokenizer):
     """Ranks, a pattern and special tokens."""
 
     library: ClassVar[str] = "tiktoken"
+    cuts_specials = True
 
     def __init__(
         self,
@@ -65,29 +66,24 @@ class Tiktoken(LibraryTokenizer):
         )
 
     @cached_property
-    def _bytes(self) -> ByteTable:
+    def byte_table(self) -> ByteTable:
         table = [b""] * (self._runner.max_token_value + 1)
         for written, i in self.ranks.ranks.items():
             table[i] = written
         return ByteTable(table)
 
-    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:
         """Ids, on two cores; text that the pattern does not match is dropped."""
         with asking(self.library):
+            if specials:
+                return list(self._runner.encode_batch(list(lines), num_threads=2, allowed_special="all"))
             return list(self._runner.encode_ordinary_batch(list(lines), num_threads=2))
 
-    def read(self, text: str) -> IdsAndSpans:
+    def read(self, text: str, *, specials: bool = False, template: bool = False) -> IdsAndSpans:  # noqa: ARG002
         """One text; the bytes of one character share its offsets, as in `koktok.model.models`."""
         with asking(self.library):
-            ids = self._runner.encode_ordinary(text)
-        return ids, self._offsets(text, ids, ())
-
-    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
-        if template:
-            return super().read_with_specials(text, template=True)
-        with asking(self.library):
-            ids = self._runner.encode(text, allowed_special="all")
-        return ids, self._offsets(text, ids, self.special_ids)
+            ids = self._runner.encode(text, allowed_special="all") if specials else self._runner.encode_ordinary(text)
+        return ids, self._offsets(text, ids, self.special_ids if specials else ())
 
     def _offsets(self, text: str, ids: Sequence[int], specials: Collection[int]) -> list[tuple[int, int]]:
         owner = [i for i, char in enumerate(text) for _ in range(len(char.encode()))]
@@ -108,12 +104,12 @@ class Tiktoken(LibraryTokenizer):
             hint="koktok import RANKS --pattern with a regular expression that matches every character",
         )
 
-    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         left_out = self.special_ids if skip_special_tokens else frozenset()
         return str(self._runner.decode([int(i) for i in ids if i not in left_out]))
 
     def token_bytes(self, i: int) -> bytes | None:
-        return self._bytes.written[i] or None
+        return self.byte_table.written[i] or None
 
     def piece(self, i: int) -> str:
         """The id with GPT-2's characters for bytes."""
@@ -122,7 +118,7 @@ class Tiktoken(LibraryTokenizer):
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The string of every id."""
-        tokens = ["".join(BYTE_CHARS[byte] for byte in written) for written in self._bytes.written]
+        tokens = ["".join(BYTE_CHARS[byte] for byte in written) for written in self.byte_table.written]
         for token, i in self.ranks.specials.items():
             tokens[i] = token
         return tuple(tokens)

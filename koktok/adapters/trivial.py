@@ -44,6 +44,9 @@ class OpenVocabulary(LibraryTokenizer):
         """The strings so far."""
         return self._forms
 
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:  # noqa: ARG002
+        return [row.tolist() for row in self.encode_lines(lines)]
+
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         ids, spans = [], []
         for line, row in zip(lines, self._cut(lines), strict=True):
@@ -73,7 +76,7 @@ class Bytes(LibraryTokenizer):
             running([len(line) for line in lines]),
         )
 
-    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:  # noqa: ARG002
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:  # noqa: ARG002
         return bytes(int(i) for i in ids).decode("utf-8", "replace")
 
     def token_bytes(self, i: int) -> bytes | None:

@@ -66,6 +66,7 @@ class Encoder:
         pattern: Pattern,
         *,
         lstrip: Collection[str] = (),
+        frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
         prefix: Prefix = "",
         table_bytes: int = TABLE_BYTES,
         marking: Callable[[Solver], Any] | None = None,
@@ -73,7 +74,7 @@ class Encoder:
         self.vocab = vocab
         self.normalizer = normalizer
         self.pattern = pattern
-        self.lstrip = tuple(lstrip)
+        self.lstrip, self.frame = tuple(lstrip), frame
         self.prefix = prefix
         self.table_bytes = table_bytes
         # Where every syllable is taken apart, compiled code does it, and a syllable is as plain as elsewhere.
@@ -101,26 +102,13 @@ class Encoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process solves for itself.
-        make = partial(
-            Encoder, lstrip=self.lstrip, prefix=self.prefix, table_bytes=self.table_bytes, marking=self.marking
-        )
-        return make, (self.vocab, self.normalizer, self.pattern)
+        own = {name: getattr(self, name) for name in ("lstrip", "frame", "prefix", "table_bytes", "marking")}
+        return partial(Encoder, **own), (self.vocab, self.normalizer, self.pattern)
 
-    def __call__(
-        self,
-        texts: Any,
-        *,
-        threads: int | None = None,
-        dtype: Any = None,
-        allowed_special: Collection[str] | Literal["all"] = (),
-        before: Sequence[int] = (),
-        after: Sequence[int] = (),
-    ) -> Tokens:
+    def __call__(self, texts: Any, *, dtype: Any = None, **options: Any) -> Tokens:
         """Ids of many documents; see `Tokenizer.encode_ids`."""
-        parts = self.stream(
-            texts, threads=threads, dtype=dtype, allowed_special=allowed_special, before=before, after=after
-        )
-        return Tokens.joined([tokens for _, tokens in parts], id_type(self.vocab.size, dtype))
+        parts = [tokens for _, tokens in self.stream(texts, dtype=dtype, **options)]
+        return Tokens.joined(parts, id_type(self.vocab.size, dtype))
 
     def stream(
         self,
@@ -131,9 +119,12 @@ class Encoder:
         allowed_special: Collection[str] | Literal["all"] = (),
         before: Sequence[int] = (),
         after: Sequence[int] = (),
+        add_special_tokens: bool = False,
     ) -> Iterator[tuple[Texts, Tokens]]:
         """The same, a part at a time, in order, each with its texts: for more text than memory holds."""
         chosen = id_type(self.vocab.size, dtype)
+        if add_special_tokens:
+            before, after = [*before, *self.frame[0]], [*self.frame[1], *after]
         edges = (np.asarray(before, np.int32), np.asarray(after, np.int32))
         batches = Texts.batches(texts, BATCH, DOCUMENTS, *self._cutter(allowed_special))
 

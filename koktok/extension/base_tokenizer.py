@@ -20,12 +20,12 @@ import numpy as np
 from koktok.adapters import LibraryTokenizer, load
 from koktok.adapters.added_tokens import FolderTokens, folder_tokens
 from koktok.adapters.conversion import hf_config, hf_definition
-from koktok.adapters.huggingface_adapter import open_hf
+from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
 from koktok.adapters.sentencepiece_adapter import with_tokens
 from koktok.errors import ArtifactError, asking
-from koktok.files import read_bounded
+from koktok.files import read_bounded, read_whole
+from koktok.formats.folder import TOKENIZER, is_imported, is_koktoks
 from koktok.formats.tiktoken import Ranks
-from koktok.formats.vocab_files import tokenizers_library
 from koktok.formats.vocabularies import folder_of
 from koktok.hangul import SYLLABLE
 from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
@@ -68,27 +68,31 @@ def holds_hangul(piece: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Base:
-    """A tokenizer that can be extended: the content of its tokenizer.json, and the files beside it."""
+    """A tokenizer that can be extended: its tokenizer.json, opened once, and the files beside it."""
 
     name: str
     kind: BaseModelKind
-    definition: dict[str, Any]
+    tokenizer: HuggingFace
     files: Mapping[str, bytes]
     ranks: Ranks | None = None
-    loaded: Any = None
     folder: FolderTokens = field(default_factory=FolderTokens)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The content of its tokenizer.json."""
+        return self.tokenizer.content
+
+    @property
+    def runner(self) -> Any:
+        """The definition in the library `tokenizers`; text that spells a special token stays text."""
+        return self.tokenizer.strict
 
     @property
     def model(self) -> dict[str, Any]:
         """The model's node."""
         model: dict[str, Any] = self.definition["model"]
         return model
-
-    @cached_property
-    def runner(self) -> Any:
-        """The definition in the library `tokenizers`; text that spells a special token stays text."""
-        return self.loaded or runner_of(self.definition)
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -194,7 +198,7 @@ class Base:
         lowest = min(row[1] for row in self.model["vocab"])
         rows = [*self.model["vocab"], *([piece, lowest] for piece in BYTE_PIECES if piece not in self.ids)]
         changed = {**self.model, "vocab": rows, "byte_fallback": True}
-        return replace(self, definition={**self.definition, "model": changed}, loaded=None)
+        return replace(self, tokenizer=opened({**self.definition, "model": changed}))
 
     @cached_property
     def free(self) -> list[int]:
@@ -210,9 +214,8 @@ class Base:
         return {**{i: key for key, i in self.folder.of_model}, **roles}
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Ids of each line, by the library `tokenizers`, without special tokens."""
-        with asking("tokenizers"):
-            return [list(row.ids) for row in self.runner.encode_batch_fast(list(lines), add_special_tokens=False)]
+        """Ids of each line, without special tokens."""
+        return self.tokenizer.ids(lines)
 
     def encodings(self, lines: Sequence[str]) -> list[Any]:
         """The library's own result for each line, without special tokens."""
@@ -220,31 +223,27 @@ class Base:
             return list(self.runner.encode_batch(list(lines), add_special_tokens=False))
 
 
-def runner_of(definition: Mapping[str, Any]) -> Any:
-    """A tokenizer.json in the library `tokenizers`, which reads special tokens as text."""
-    tokenizers = tokenizers_library()
-    with asking("tokenizers", "tokenizer.json"):
-        loaded = tokenizers.Tokenizer.from_str(json.dumps(definition, ensure_ascii=False))
-    loaded.no_padding()
-    loaded.no_truncation()
-    loaded.encode_special_tokens = True
-    return loaded
+def opened(definition: dict[str, Any], text: str | None = None) -> HuggingFace:
+    """A tokenizer.json with all tokens of its folder, from its content, and its text if there is one."""
+    return HuggingFace(json.dumps(definition, ensure_ascii=False) if text is None else text, content=definition)
 
 
 def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[str, int] | None = None) -> Base:
     """Open a tokenizer to extend, or refuse it."""
-    tokenizer = load(reference, pattern=pattern, specials=specials)
-    if isinstance(tokenizer, LibraryTokenizer):
-        base = base_of_library(reference, tokenizer)
-    else:
-        file = folder_of(Path(reference)) / "tokenizer.json"
+    folder = folder_of(Path(reference))
+    if is_koktoks(folder) and not is_imported(folder):
+        file = folder / "tokenizer.json"
         if not file.is_file():
             raise ArtifactError(f"expected a base with a tokenizer.json, got none in `{reference}`")
-        adapter = open_hf(reference, file)
+        adapter = read_whole(folder, TOKENIZER, lambda: open_hf(reference, file))
         base = base_of_library(reference, adapter)
         model = file.with_name("tokenizer.model")
         if model.is_file():
             base = replace(base, files={**base.files, model.name: with_tokens(read_bounded(model), adapter.folder)})
+    else:
+        tokenizer = load(reference, pattern=pattern, specials=specials)
+        assert isinstance(tokenizer, LibraryTokenizer)
+        base = base_of_library(reference, tokenizer)
     _check(base)
     return base
 
@@ -256,20 +255,24 @@ def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
             f"`{reference}` is read by {tokenizer.folder.class_name}, whose code may give tokens other ids than its files",
             hint="AutoTokenizer.from_pretrained(FOLDER).save_pretrained(NEW) writes a tokenizer.json with all tokens",
         )
-    definition = hf_definition(tokenizer)
+    own = tokenizer if isinstance(tokenizer, HuggingFace) else opened(hf_definition(tokenizer))
     files = {name: data.encode() if isinstance(data, str) else data for name, data in tokenizer.files().items()}
     folder = tokenizer.folder
     if "tokenizer_config.json" not in files:  # nothing says roles but the spelling of the tokens
         files["tokenizer_config.json"] = hf_config(tokenizer).encode()
         folder = replace(folder, roles=tokenizer.roles)
-    kind, loaded = _kind(reference, definition), getattr(tokenizer, "strict", None)
-    return Base(reference, kind, definition, files, getattr(tokenizer, "ranks", None), loaded, folder)
+    return Base(reference, _kind(reference, own.content), own, files, getattr(tokenizer, "ranks", None), folder)
 
 
 def base_of(name: str, files: Mapping[str, bytes], definition: dict[str, Any] | None = None) -> Base:
     """The base of the files of a folder that koktok extended or pruned, whose tokenizer.json has all tokens."""
-    definition = json.loads(files["tokenizer.json"]) if definition is None else definition
-    return Base(name, _kind(name, definition), definition, files, folder=folder_tokens(files, name, definition))
+    if definition is None:
+        text = files["tokenizer.json"].decode()
+        tokenizer = opened(json.loads(text), text)
+    else:
+        tokenizer = opened(definition)
+    kind = _kind(name, tokenizer.content)
+    return Base(name, kind, tokenizer, files, folder=folder_tokens(files, name, tokenizer.content))
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.gold.sentences import word_class
 from koktok.metrics.page import PageTokens
+from koktok.metrics.vocabulary import surface
 from koktok.tokenizer.protocol import Tokenizer
 
 WORDS: Final = 2000  # distinct eojeols of which every pair is compared
@@ -57,7 +58,7 @@ def consistency(tokenizer: Tokenizer, gold: GoldPage, tokens: PageTokens, *, see
         form = text[start:end]
         if form not in words:
             pieces = (
-                tokenizer.surface(i).strip() for i in ordered[int(tokens.ended[start]) : int(tokens.started[end])]
+                surface(tokenizer, i).strip() for i in ordered[int(tokens.ended[start]) : int(tokens.started[end])]
             )
             named = [
                 (f"{m}/{c}", f"{ALLOMORPHS.get(m, m) if c in 'JE' else m}/{c}") for _, _, m, c in mine if c not in "SF"

@@ -34,7 +34,12 @@ def coverage(tokenizer: Tokenizer) -> Coverage:
     texts = {normalize("NFC", piece.decode(errors="replace").removeprefix(" ")) for piece in written if piece}
     running = [char for line in lines for char in line if not char.isspace()]
     ids = tokenizer.encode_lines(lines).ids
-    parts = [i in tokenizer.fragments or "\ufffd" in (written[i] or b"").decode(errors="replace") for i in ids.tolist()]
+
+    part = [
+        i in tokenizer.byte_ids or "\ufffd" in (piece or b"").decode(errors="replace")
+        for i, piece in enumerate(written)
+    ]
+    parts = [part[i] for i in ids.tolist()]
     return Coverage(
         syllables=sum(char in texts for char in hangul.KS_X_1001) / len(hangul.KS_X_1001),
         characters=sum(char in texts for char in running) / len(running),

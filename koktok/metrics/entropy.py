@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from koktok.adapters.sentencepiece_adapter import SentencePiece
+from koktok.files.sentencepiece_model import UNIGRAM
 from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.protocol import Tokenizer
 
 
 def segmentation_entropy(tokenizer: Tokenizer, text: Text) -> Table | None:
     """Bits of the posterior over segmentations of each line; None if the model is no Unigram with known scores."""
-    scores = tokenizer.unigram()
-    if scores is None:
+    known = unigram_of(tokenizer)
+    if known is None:
         return None
+    scores, words_of = known
     longest, unknown = max(map(len, scores), default=1), 3 * min(scores.values(), default=0.0) - 10
     solved: dict[str, float] = {}
     entropies = []
     for line in text.lines:
-        words = tokenizer.unigram_words(line)
+        words = words_of(line)
         for word in words:
             if word not in solved:
                 solved[word] = lattice_entropy(word, scores, longest, unknown)
         entropies.append(sum(solved[word] for word in words))
     chars = np.array([len(line) for line in text.lines], dtype=np.int64)
     return Table({"entropy": np.array(entropies), "chars": chars}, text.units.of)
+
+
+def unigram_of(tokenizer: Tokenizer) -> tuple[dict[str, float], Callable[[str], list[str]]] | None:
+    """The log-probability of each piece, and the parts of a line that the model reads one by one; None if it is no Unigram."""
+    if isinstance(tokenizer, TrainedTokenizer):
+        vocab = tokenizer.vocab
+        if vocab.kind != "unigram" or tokenizer.recipe.jamo:  # pieces of jamo are no text of the line
+            return None
+        scores = dict(zip(vocab.pieces, vocab.scores, strict=True))
+        return scores, lambda line: list(tokenizer.pattern.pretokenize(tokenizer.normalize(line)))
+    if not isinstance(tokenizer, SentencePiece) or tokenizer.proto.trainer_spec.model_type != UNIGRAM:
+        return None
+    pairs = zip(tokenizer.byte_table.written, tokenizer.proto.pieces, strict=True)
+    scores = {text.decode("utf-8", "ignore"): row.score for text, row in pairs if text}
+    return (scores, re.compile(r"\s*\S+|\s+$").findall) if scores else None
 
 
 def lattice_entropy(word: str, scores: Mapping[str, float], longest: int, unknown: float) -> float:

@@ -103,7 +103,7 @@ class PlainSentencePiece:
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a text, the prefix shown as a space."""
-        return [self.tokenizer.piece(i).replace("▁", " ") for i in self.tokenizer.ids([text])[0]]
+        return [self.tokenizer.tokens[i].replace("▁", " ") for i in self.tokenizer.ids([text])[0]]
 
 
 def shown(keep: float | Mapping[Group, float]) -> str:

@@ -210,14 +210,14 @@ class _Pieces:
 
     def unreachable(self) -> list[tuple[int, str, str]]:
         """Ids that no tried text is encoded to, with what their own text becomes."""
-        from koktok.metrics.vocabulary import reachable
+        from koktok.metrics.vocabulary import reachable, surface
 
         self.on_progress("trying every piece", 0, 1)
         states = reachable(self.tokenizer)
         lost = [i for i in self.texts if states[i] == 0]
         rows = self.tokenizer.encode_lines([self.texts[i] for i in lost])
         self.on_progress("trying every piece", 1, 1)
-        becomes = [" + ".join(self.tokenizer.surface(int(j)) for j in rows[k][:6]) for k in range(len(lost))]
+        becomes = [" + ".join(surface(self.tokenizer, int(j)) for j in rows[k][:6]) for k in range(len(lost))]
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
 
     def paradigms(self) -> list[tuple[int, str, str]]:
@@ -252,8 +252,10 @@ class _Pieces:
 
     def specials_in_text(self) -> list[tuple[int, str, str]]:
         specials = sorted(self.tokenizer.special_ids - self.tokenizer.unknown_ids)
-        spelled = [self.tokenizer.piece(i) for i in specials]
-        rows = self.tokenizer.ids_by_default(spelled)
+        from koktok.metrics.vocabulary import ids_by_default
+
+        spelled = [self.tokenizer.vocab.tokens[i] for i in specials]
+        rows = ids_by_default(self.tokenizer, spelled)
         return [(i, spelled[k], "") for k, i in enumerate(specials) if i in rows[k]]
 
     def unused(self, lines: Sequence[str]) -> list[tuple[int, str, str]]:

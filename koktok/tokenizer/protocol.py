@@ -1,18 +1,16 @@
 """`Tokenizer`: the protocol of every tokenizer that koktok opens, its own or a library's.
 
 `koktok.load` gives a `TrainedTokenizer`, which koktok runs, or a `LibraryTokenizer`, which runs in the library that its
-definition was written for. Each implements `encode`, `decode`, `encode_lines`, a table of tokens and its encoder and decoder
-for many texts; this class has the rest: batches, flat arrays, files, look-ups, comparison.
+definition was written for. Each implements nine methods; `Tokenizer` makes batches, flat arrays and files of them, and `Lookups`
+has the names of look-ups that users of other libraries know.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -51,7 +49,47 @@ class TokenTable(Protocol):
         """16 hex digits of the SHA-256 of its content."""
 
 
-class Tokenizer(ABC):
+def _id_of(role: str) -> property:
+    """The id of the special token of a role, or None."""
+    return property(lambda tokenizer: tokenizer.token_to_id(tokenizer.roles.get(role, "")), doc=_id_of.__doc__)
+
+
+class Lookups:
+    """Look-ups in the table of tokens, by the names of transformers, tokenizers and sentencepiece."""
+
+    vocab: TokenTable
+    """The table of its tokens."""
+
+    roles: Mapping[str, str]
+    """Special tokens by their role in transformers: `bos_token`, `eos_token`, `pad_token` ..."""
+
+    def __len__(self) -> int:
+        return self.vocab.size
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids: bytes, pieces, special and reserved tokens."""
+        return self.vocab.size
+
+    def get_vocab(self) -> dict[str, int]:
+        """Every token and its id."""
+        return dict(self.vocab.token_ids)
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a piece, byte piece or special token; None for a string that is no token."""
+        return self.vocab.token_ids.get(token)
+
+    def id_to_token(self, i: int) -> str | None:
+        """The token of an id; None for a number that is no id."""
+        return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
+
+    unk_id, pad_id, bos_id, eos_id = map(_id_of, ("unk_token", "pad_token", "bos_token", "eos_token"))
+
+
+class Tokenizer(Lookups, ABC):
     """A tokenizer that koktok opens, its own or a library's.
 
     Examples
@@ -65,9 +103,6 @@ class Tokenizer(ABC):
     ([234, 176, 128, 65], [0, 3, 4], ['가', 'A'])
     """
 
-    vocab: TokenTable
-    """The table of its tokens."""
-
     signature: dict[str, Any]
     """Its origin."""
 
@@ -80,16 +115,9 @@ class Tokenizer(ABC):
     libraries: dict[str, str]  # the packages that run it, with their versions
     notes: tuple[str, ...]  # shown with its figures: its normalization of the input, its losses
     any_text: bool = True  # False for cuts from a file, which has them for its own lines only
-
-    @property
-    @abstractmethod
-    def lossless(self) -> bool:
-        """Whether `decode(encode(x))` is `normalize(x)` for every text."""
-
-    @property
-    @abstractmethod
-    def roles(self) -> Mapping[str, str]:
-        """Special tokens by their role in transformers: `bos_token`, `eos_token`, `pad_token` ..."""
+    lossless: bool  # whether `decode(encode(x))` is `normalize(x)` for every text
+    decodes: bool = True  # whether there is a decoder
+    reads_specials: bool = False  # whether a call without options reads special tokens that a text spells
 
     @abstractmethod
     def digest(self) -> str:
@@ -242,12 +270,12 @@ class Tokenizer(ABC):
         """
         if isinstance(texts, Mapping):
             raise InputError("expected texts, got a mapping", hint="tokenizer.encode_ids(mapping[key])")
-        encoder, head, tail = self._encoder(add_special_tokens=add_special_tokens)
         known = self.vocab.special_ids
-        tokens: Tokens = encoder(
+        tokens: Tokens = self.bulk_encoder(
             texts,
-            before=[known[token] for token in (*special_tokens(before, known, "before"), *head)],
-            after=[known[token] for token in (*tail, *special_tokens(after, known, "after"))],
+            before=[known[token] for token in special_tokens(before, known, "before")],
+            after=[known[token] for token in special_tokens(after, known, "after")],
+            add_special_tokens=add_special_tokens,
             threads=threads,
             dtype=dtype,
             allowed_special=allowed_special,
@@ -331,7 +359,7 @@ class Tokenizer(ABC):
             )
         elif indptr is None:
             indptr = [0, len(ids)]
-        texts: list[str] = self._bulk_decoder(ids, indptr, skip_special_tokens=skip_special_tokens, threads=threads)
+        texts: list[str] = self.bulk_decoder(ids, indptr, skip_special_tokens=skip_special_tokens, threads=threads)
         return texts
 
     def decode_batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
@@ -342,21 +370,17 @@ class Tokenizer(ABC):
                 f"expected rows of ids in `decode_batch`, got {type(value).__name__}",
                 hint="tokenizer.decode_batch([ids, ids])",
             )
-        texts: list[str] = self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
+        texts: list[str] = self.bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
         return texts
 
     @property
     @abstractmethod
     def bulk_encoder(self) -> Any:
-        """The encoder of `encode_ids`, without special tokens around the texts."""
-
-    @abstractmethod
-    def _encoder(self, *, add_special_tokens: bool) -> tuple[Any, Sequence[str], Sequence[str]]:
-        """The encoder of `encode_ids`, and special tokens that it does not add itself, before and after each text."""
+        """The encoder of `encode_ids`."""
 
     @property
     @abstractmethod
-    def _bulk_decoder(self) -> Any:
+    def bulk_decoder(self) -> Any:
         """The decoder of `decode_ids`."""
 
     # --- What is measured ---------------------------------------------------------------------------------------------
@@ -368,87 +392,6 @@ class Tokenizer(ABC):
     @abstractmethod
     def token_bytes(self, i: int) -> bytes | None:
         """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
-
-    @abstractmethod
-    def piece(self, i: int) -> str:
-        """The id as its vocabulary spells it; '' for an id without a token."""
-
-    @property
-    def decodes(self) -> bool:
-        """Whether there is a decoder."""
-        return True
-
-    def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids that `encode_lines` gives, without spans."""
-        return [row.tolist() for row in self.encode_ids(list(lines))]
-
-    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
-        """The ids of a call without options: some libraries read special tokens that a text spells."""
-        return self.ids(lines)
-
-    def unigram(self) -> dict[str, float] | None:
-        """Text of each piece to its log-probability; None if the model is no Unigram."""
-        return None
-
-    def unigram_words(self, line: str) -> list[str]:
-        """The parts of a line that a Unigram model reads one by one: by default words, each with the space before it."""
-        return re.findall(r"\s*\S+|\s+$", line)
-
-    def surface(self, i: int) -> str:
-        """The id for display: its text, with U+FFFD for a broken character."""
-        written = self.token_bytes(i)
-        return self.piece(i) if written is None else written.decode("utf-8", errors="replace")
-
-    @cached_property
-    def fragments(self) -> frozenset[int]:
-        """Ids of single bytes that are a part of a character."""
-        alone = (i for i in range(self.size or 0) if len(data := self.token_bytes(i) or b"") == 1 and data >= b"\x80")
-        return self.byte_ids.union(alone)
-
-    # --- Vocabulary ---------------------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return self.vocab.size
-
-    def __bool__(self) -> bool:
-        return True
-
-    @property
-    def vocab_size(self) -> int:
-        """Number of ids: bytes, pieces, special and reserved tokens."""
-        return self.vocab.size
-
-    def get_vocab(self) -> dict[str, int]:
-        """Every token and its id."""
-        return dict(self.vocab.token_ids)
-
-    def token_to_id(self, token: str) -> int | None:
-        """The id of a piece, byte piece or special token; None for a string that is no token."""
-        return self.vocab.token_ids.get(token)
-
-    def id_to_token(self, i: int) -> str | None:
-        """The token of an id; None for a number that is no id."""
-        return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
-
-    @property
-    def unk_id(self) -> int | None:
-        """The id of the unknown token, or None; texts never get it where there is byte fallback."""
-        return self.token_to_id(self.roles.get("unk_token", ""))
-
-    @property
-    def pad_id(self) -> int | None:
-        """The id of the padding token, or None."""
-        return self.token_to_id(self.roles.get("pad_token", ""))
-
-    @property
-    def bos_id(self) -> int | None:
-        """The id of the token that begins a text, or None."""
-        return self.token_to_id(self.roles.get("bos_token", ""))
-
-    @property
-    def eos_id(self) -> int | None:
-        """The id of the token that ends a text, or None."""
-        return self.token_to_id(self.roles.get("eos_token", ""))
 
 
 def checked_text(text: Any) -> str:

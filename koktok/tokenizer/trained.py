@@ -109,7 +109,7 @@ class TrainedTokenizer(Tokenizer):
         return type(self), (self.recipe, self.vocab, self.signature)
 
     @property
-    def lossless(self) -> bool:
+    def lossless(self) -> bool:  # type: ignore[override]
         """True where `decode(encode(x)) == normalize(x)` for every text; False for WordPiece and whole words.
 
         `wordpiece` loses runs of spaces, the spaces around punctuation and unknown words; `word` unknown words;
@@ -123,7 +123,7 @@ class TrainedTokenizer(Tokenizer):
         return self.recipe.style_for(self.vocab.specials)
 
     @property
-    def roles(self) -> Mapping[str, str]:
+    def roles(self) -> Mapping[str, str]:  # type: ignore[override]
         return self.style.roles
 
     def digest(self) -> str:
@@ -236,10 +236,11 @@ class TrainedTokenizer(Tokenizer):
         """The encoder of `encode_ids`; created on first use, and caches words."""
         from koktok.bulk import Encoder
 
-        return Encoder(self.vocab, self.normalizer, self.pattern, lstrip=self.style.lstrip, prefix=self.prefix)
-
-    def _encoder(self, *, add_special_tokens: bool) -> tuple[Encoder, Sequence[str], Sequence[str]]:
-        return self.bulk_encoder, *(self.style.frame if add_special_tokens else ((), ()))
+        ids, style = self.vocab.special_ids, self.style
+        before, after = ([ids[token] for token in tokens] for tokens in style.frame)
+        return Encoder(
+            self.vocab, self.normalizer, self.pattern, lstrip=style.lstrip, frame=(before, after), prefix=self.prefix
+        )
 
     # --- Decoding -----------------------------------------------------------------------------------------------------
 
@@ -265,7 +266,8 @@ class TrainedTokenizer(Tokenizer):
         return Stream(self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens)
 
     @cached_property
-    def _bulk_decoder(self) -> Decoder:
+    def bulk_decoder(self) -> Decoder:
+        """The decoder of `decode_ids`."""
         from koktok.bulk import Decoder
 
         return Decoder(self.vocab, letters=bool(self.recipe.jamo), prefix=self.prefix)
@@ -366,19 +368,6 @@ class TrainedTokenizer(Tokenizer):
 
     def token_bytes(self, i: int) -> bytes | None:
         return None if i in self.special_ids or i in self.unknown_ids else self.vocab.token_bytes[i]
-
-    def piece(self, i: int) -> str:
-        return self.vocab.tokens[i]
-
-    def unigram(self) -> dict[str, float] | None:
-        """Each piece with its score; None for jamo, whose pieces are no text of the line."""
-        vocab = self.vocab
-        if vocab.kind != "unigram" or self.recipe.jamo:
-            return None
-        return dict(zip(vocab.pieces, vocab.scores, strict=True))
-
-    def unigram_words(self, line: str) -> list[str]:
-        return list(self.pattern.pretokenize(self.normalize(line)))
 
     # --- Saving and loading -------------------------------------------------------------------------------------------
 

@@ -161,8 +161,8 @@ class _Checks:
                 self._unopened.append(CheckResult(f"ids: {name}", *outcome, reader.why))  # type: ignore[arg-type]
                 continue
             self._formats.append(Format(tokenizer, name, reader))
-            if not reader.slow and isinstance(reader.adapter, HuggingFace):
-                offsets.append(OffsetsOfHuggingFace(tokenizer, name, reader.adapter))
+            if isinstance(reader.tokenizer, HuggingFace):
+                offsets.append(OffsetsOfHuggingFace(tokenizer, name, reader.tokenizer))
         self._offsets = offsets
 
     def look(self, lines: list[str], chosen: list[int], pool: ThreadPoolExecutor) -> None:

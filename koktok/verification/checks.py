@@ -117,7 +117,7 @@ class Format(Check):
             kept = (a == b or next(iter(align(a).starts), 0) == 0 for a, b in zip(lines, normal, strict=True))
             reads = [can and first for can, first in zip(reads, kept, strict=True)]
         readable = self.reader.with_space([text for text, can in zip(texts, reads, strict=True) if can], prefix=prefix)
-        ids = iter(self.reader.encode(readable) if readable else ())  # transformers fails on an empty list
+        ids = iter(self.reader.tokenizer.ids(readable) if readable else ())  # transformers fails on an empty list
         return [next(ids) if can else None for can in reads]
 
     def compare(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
@@ -135,7 +135,7 @@ class Format(Check):
             compared.append((line, theirs, ours.ids))
         self.ids.add(agreement(compared))
         known = known[: max(0, self._to_decode - self.text.checked)]
-        decoded_texts = self.reader.decode(known) or []
+        decoded_texts = [self.reader.tokenizer.text_of(ids) for ids in known]
         if self._tokenizer.prefix and not self.reader.takes_space:
             decoded_texts = [without_prefix(text, self._tokenizer.prefix) for text in decoded_texts]
         for ids, expected, text in zip(known, texts, decoded_texts, strict=False):
@@ -147,7 +147,7 @@ class Format(Check):
             return
         pairs = zip(batch.lines, batch.normal, batch.encodings, strict=True)
         changed = [(line, ours.ids) for line, normal, ours in pairs if line != normal and self.reader.reads(line)]
-        rows = self.reader.encode([line for line, _ in changed])
+        rows = self.reader.tokenizer.ids([line for line, _ in changed])
         self._raw += len(changed)
         self._raw_differ += sum(ids != ours for ids, (_, ours) in zip(rows, changed, strict=True))
 
@@ -267,7 +267,7 @@ class OffsetsOfHuggingFace(Check):
         if self.result.skipped:
             return
         n_bytes = self._tokenizer.vocab.n_bytes
-        for text, theirs in zip(batch.normal, self._adapter.offsets(batch.normal), strict=True):
+        for text, theirs in ((text, self._adapter.read(text)[1]) for text in batch.normal):
             ours = self._tokenizer.encode(text)
             same = len(theirs) == len(ours) and all(
                 (a, b) == (c, d)
@@ -278,7 +278,7 @@ class OffsetsOfHuggingFace(Check):
             self.result.record(same, "{}: {} in place of {}", text, theirs, ours.offsets)
         raw = _decomposed(batch.lines[: max(0, FEW - self._seen)])
         self._seen += len(batch.lines)
-        for text, theirs in zip(raw, self._adapter.offsets(raw), strict=True):
+        for text, theirs in ((text, self._adapter.read(text)[1]) for text in raw):
             ours = self._tokenizer.encode(text)
             self._decomposed += 1
             self._differ += len(theirs) != len(ours) or any(
@@ -294,7 +294,10 @@ class OffsetsOfHuggingFace(Check):
 def pieces_of(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckResult:
     """Check: a format has the same piece at every id."""
     result = CheckResult(f"pieces: {name}", message="the same piece at every id")
-    ours, theirs = dict(enumerate(tokenizer.vocab.tokens)), dict(reader.pieces())
+    ours, theirs = (
+        dict(enumerate(tokenizer.vocab.tokens)),
+        {i: piece for i, piece in enumerate(reader.tokenizer.tokens) if piece},
+    )
     for i in sorted(ours.keys() | theirs.keys()):
         result.record(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
     return result

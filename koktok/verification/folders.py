@@ -43,9 +43,11 @@ def specials_of_format(tokenizer: TrainedTokenizer, name: str, reader: Reader) -
         for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials))
         if reader.reads(text, prefix=tokenizer.prefix)
     ]
-    plain = reader.encode(reader.with_space(texts, prefix=tokenizer.prefix))
+    plain = reader.tokenizer.ids(reader.with_space(texts, prefix=tokenizer.prefix))
     # Only a format's own normalizer adds a space before the parts of a text between special tokens.
-    allowed = None if tokenizer.prefix and not reader.puts_space else reader.encode_specials(texts)
+    allowed = None
+    if reader.tokenizer.cuts_specials and (reader.puts_space or not tokenizer.prefix):
+        allowed = reader.tokenizer.ids(texts, specials=True)
     if allowed is not None:
         result.message += " when the call says so, and the token otherwise"
     result.add(agreement(zip(texts, plain, (tokenizer.encode(text).ids for text in texts), strict=True)))

@@ -1,21 +1,23 @@
 """Every format in a folder, opened by its library through the adapters of `koktok.adapters`.
 
-A `Reader` adds the properties that the checks need: texts that it cannot read, whether it normalizes. If a library is missing,
-there is a reason in place of a reader.
+A `Reader` holds the tokenizer, and the properties that the checks need: texts that it cannot read, whether it normalizes. If a
+library is missing, there is a reason in place of a reader.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from koktok.adapters.huggingface_adapter import open_hf
+from koktok.adapters.library import LibraryTokenizer
 from koktok.adapters.sentencepiece_adapter import SentencePiece, open_sp
 from koktok.adapters.tiktoken_adapter import open_tiktoken
 from koktok.errors import UsageError, asking
@@ -23,7 +25,6 @@ from koktok.files import read_utf8
 from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
-    from koktok.adapters import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
 
 
@@ -35,57 +36,31 @@ class Unopened:
     fault: bool = False
 
 
+@dataclass(frozen=True)
 class Reader:
-    """An opened format: the adapter of its library, and properties for the checks."""
+    """An opened format: the tokenizer of its library, and properties for the checks."""
 
-    puts_space = takes_space = True
-    slow = False  # whether only a sample of a large text is checked
-
-    def __init__(
-        self,
-        name: str,
-        adapter: LibraryTokenizer,
-        *,
-        normalized: bool = False,
-        own_normalizer: bool = False,
-        rounds: bool = False,
-        puts_space: bool = True,
-        takes_space: bool = True,
-    ) -> None:
-        self.name, self.adapter = name, adapter
-        self.normalized, self.own_normalizer, self.rounds = normalized, own_normalizer, rounds
-        self.puts_space, self.takes_space = puts_space, takes_space
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """Ids of each text; special tokens that a text spells stay text, and none are added."""
-        return self.adapter.ids(texts)
-
-    def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
-        """Ids of each text with the special tokens that it spells; None if the format cannot read these."""
-        if isinstance(self.adapter, SentencePiece):
-            return None
-        return [self.adapter.encode(text, allowed_special="all").ids for text in texts]
+    name: str
+    tokenizer: LibraryTokenizer
+    normalized: bool = False  # whether it reads normalized text only
+    own_normalizer: bool = False  # whether it has another normalizer
+    rounds: bool = False  # whether sums of scores are rounded
+    puts_space: bool = True  # whether it adds the prefix space
+    takes_space: bool = True  # whether its decoder takes it away
+    slow: bool = False  # whether only a sample of a large text is checked
 
     def with_space(self, texts: list[str], *, prefix: Prefix) -> list[str]:
         """The texts with the prefix space, if the tokenizer adds one and the format does not."""
         return texts if self.puts_space else [with_prefix(text, prefix) for text in texts]
-
-    def decode(self, rows: list[list[int]]) -> list[str] | None:
-        """The text of each row of ids; None if the format has no decoder."""
-        return self.adapter.texts_of(rows)
 
     def reads(self, text: str, *, prefix: Prefix = "") -> bool:
         """Whether the library reads a text in the same way.
 
         The rules of SentencePiece end at a NUL, and only tokenizer.json separates the first space of a text from the prefix space.
         """
-        of_sentencepiece = self.adapter.library == SentencePiece.library
+        of_sentencepiece = self.tokenizer.library == SentencePiece.library
         apart = prefix == "first" and text.startswith(" ") and (of_sentencepiece or not self.puts_space)
         return not apart and not (of_sentencepiece and "\0" in text)
-
-    def pieces(self) -> Iterable[tuple[int, str]]:
-        """Ids and their pieces, as `Vocab.tokens` spells them."""
-        return ((i, piece) for i, piece in enumerate(self.adapter.tokens) if piece)
 
 
 def auto_tokenizer(folder: Path) -> Any:
@@ -101,39 +76,33 @@ class CodeOfItsOwnError(Exception):
     """A folder requires code of its own, which `verify` does not run."""
 
 
-class TransformersFolder(Reader):
-    """The folder in `transformers`, opened by `AutoTokenizer` without code from the folder."""
+class Transformers(LibraryTokenizer):
+    """A folder that `AutoTokenizer` opens without code from the folder."""
 
-    slow = True
+    library: ClassVar[str] = "transformers"
+    cuts_specials = True
 
     def __init__(self, folder: Path) -> None:
-        self.name, self.normalized, self.own_normalizer, self.rounds = "transformers", False, False, False
         with suppress(ValueError):  # transformers itself raises an error for a malformed file
             if "auto_map" in json.loads(read_utf8(folder / "tokenizer_config.json")):
                 raise CodeOfItsOwnError("the folder requires code of its own (`auto_map`), which is not run here")
-        self.library = auto_tokenizer(folder)
+        self._auto = auto_tokenizer(folder)
+        super().__init__(str(folder), "transformers", size=len(self._auto), digest="", libraries={})
 
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """Ids with `split_special_tokens=True`."""
-        with asking("transformers"):
-            return list(self.library(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:
+        """The ids of lines; `specials`: of a call without options."""
+        split = {} if specials else {"split_special_tokens": True}
+        with asking(self.library):
+            return list(self._auto(list(lines), add_special_tokens=False, **split)["input_ids"])
 
-    def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
-        """Ids of a call without options."""
-        with asking("transformers"):
-            return list(self.library(texts, add_special_tokens=False)["input_ids"])
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+        """The text of ids."""
+        return str(self._auto.decode(ids, skip_special_tokens=skip_special_tokens))
 
-    def decode(self, rows: list[list[int]]) -> list[str] | None:
-        """The text of each row."""
-        return [self.library.decode(row) for row in rows]
-
-    def reads(self, text: str, *, prefix: Prefix = "") -> bool:  # noqa: ARG002
-        """True for every text."""
-        return True
-
-    def pieces(self) -> Iterable[tuple[int, str]]:
-        """All ids and their pieces."""
-        return enumerate(self.library.convert_ids_to_tokens(list(range(len(self.library)))))
+    @cached_property
+    def tokens(self) -> Sequence[str]:
+        """The string of every id."""
+        return self._auto.convert_ids_to_tokens(list(range(len(self._auto)))) or ()
 
 
 def _json(file: Path) -> Reader:
@@ -191,7 +160,12 @@ def _found(place: Path) -> Iterator[tuple[str, str, str, Callable[[], Reader]]]:
     if file.is_file():
         yield file.name, "tokenizers", "", lambda: _json(file)
         if (place / "tokenizer_config.json").is_file():
-            yield "transformers", "transformers", "transformers", lambda: TransformersFolder(place)
+            yield (
+                "transformers",
+                "transformers",
+                "transformers",
+                lambda: Reader("transformers", Transformers(place), slow=True),
+            )
     for model in sorted(place.glob("*.model")):
         yield model.name, "sentencepiece", "", lambda model=model: _model(model)  # type: ignore[misc]
     if (place / "tiktoken.json").is_file():

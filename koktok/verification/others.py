@@ -101,7 +101,7 @@ def _compared(
     def of_file(batch: Sequence[str]) -> list[list[int]]:
         if added:
             return [tokenizer.encode(line, add_special_tokens=True).ids for line in batch]
-        return tokenizer.ids_by_default(batch) if isinstance(tokenizer, HuggingFace) else tokenizer.ids(batch)
+        return tokenizer.ids(batch, specials=tokenizer.reads_specials)
 
     def with_progress() -> Iterator[str]:
         for done, line in enumerate(lines, 1):

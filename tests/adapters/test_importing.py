@@ -194,7 +194,7 @@ def test_reports_see_the_same_ids(foreign: Foreign, tmp_path: Path, mini: list[s
         rows = adapter.encode_lines(lines)
         assert [row.tolist() for row in rows] == adapter.ids(lines) == wanted
         assert (adapter.size, adapter.specials) == (foreign.ours.vocab.size, foreign.ours.vocab.special_ids)
-        assert adapter.texts_of(wanted) == adapter.decode_batch(wanted) == [adapter.decode(ids) for ids in wanted]
+        assert adapter.decode_batch(wanted) == [adapter.decode(ids) for ids in wanted]
     assert {adapter.digest() for adapter in opened} == {foreign.ours.vocab.digest()}
     assert not isinstance(foreign.ours, TrainedTokenizer)
 
@@ -235,7 +235,6 @@ def test_vocabulary(foreign: Foreign) -> None:
     assert vocab.size == len(vocab.tokens)
     assert all(vocab.tokens[i] == token for token, i in (vocab.ids | vocab.special_ids).items())
     assert not set(vocab.ids.values()) & set(vocab.special_ids.values())
-    assert vocab.fragment_ids <= set(range(vocab.size))
     assert vocab.digest() == vocab.digest()
 
 

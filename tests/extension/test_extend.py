@@ -406,7 +406,7 @@ def test_verify_passes_an_extension_and_fails_a_damaged_one(tmp_path: Path) -> N
         {said.law for said in laws.on_bytes(base, one, [b"th", b"\xff\xea", "가".encode()]) if not said.holds}
         for one in (
             base_of("", {"tokenizer.json": files["tokenizer.json"]}),
-            base_of("", {"tokenizer.json": json.dumps(content)}),
+            base_of("", {"tokenizer.json": json.dumps(content).encode()}),
         )
     )
     assert not plain

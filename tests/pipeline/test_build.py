@@ -345,7 +345,7 @@ def test_plain_sentencepiece_is_measured_alike(mini: list[str]) -> None:
     words = count_words(mini)
     plain = PlainSentencePiece(words, model="unigram", vocab_size=2000, character_coverage=0.9995)
     row = plain.row(uncut(words)).figures
-    lines = sum(len(ids) for ids in plain.tokenizer.ids(mini))
+    lines = sum(len(ids) for ids in plain.tokenizer.encode_ids(mini))
     eojeols = sum(n for word, n in words.items() if word.strip(" "))
     assert row.tokens_per_eojeol == pytest.approx(lines / eojeols, rel=1e-3)  # its normalizer may join across spaces
     assert "".join(plain.pieces("나는 집에")) == " 나는 집에"
