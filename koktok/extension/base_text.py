@@ -7,8 +7,8 @@ between morphemes) and the trust in that boundary; all other tokens are a number
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +21,7 @@ from koktok.errors import InputError
 from koktok.extension.base_tokenizer import HANGUL, Base, holds_hangul
 from koktok.extension.merges import UNKNOWN, TokenRows, hash_of
 from koktok.hangul import syllable_mask
+from koktok.model.vocab import BYTE_PIECES
 from koktok.progress import OnProgress, silent
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
@@ -89,181 +90,194 @@ def prepare(
         Policy.parse(policy),
         on_progress=lambda done, total: on_progress("segment", done, total),
     )
+    table = TokenTable.of(base.with_byte_fallback, words, on_progress)
     weight = np.array([n[word] if n[word] >= least else 0 for word in words], np.int64)
     weight_held = np.array([held[word] for word in words], np.int64)
-    return _BaseTokens(base.with_byte_fallback, words, weight, weight_held, on_progress).text(
-        dict(zip(marked, range(len(marked)), strict=True)), cut, size
+    has_hangul = np.zeros(len(words), bool)
+    has_hangul[marked] = True
+    of_pretoken = np.bincount(table.pretoken, table.writes_hangul & (has_hangul & table.covered)[table.word]) > 0
+    inside = of_pretoken[table.pretoken]
+    border = borders(table, np.array(marked, np.int64), cut)
+    between = (border.kind > 0) & ~table.starts_word & table.covered[table.word]
+    all_words = np.array([bool(word.strip()) for word in table.words])
+
+    def totals(weight: NDArray[np.int64]) -> Totals:
+        running = weight[table.word]
+        return Totals(
+            rest=int(running[~inside].sum()),
+            words=int(weight[all_words].sum()),
+            cuts=int((border.cuts * weight).sum()),
+            borders=int(running[between].sum()),
+            kept=int(running[between & (border.kind == 2)].sum()),
+        )
+
+    pretokens = np.bincount(table.word[table.starts_pretoken], minlength=len(words))
+    return BaseText(
+        rows=token_rows(table, inside, border, weight, weight_held),
+        train=totals(weight),
+        held=totals(weight_held),
+        floor=int((pretokens * (weight_held if weight_held.sum() else weight)).sum()),
+        size=size,
+        left_out=int(weight[~table.covered & has_hangul].sum()),
     )
 
 
-class _BaseTokens:
-    """The base's tokens of all words in flat arrays: the id, the word and the pretoken of each."""
+@dataclass(frozen=True, eq=False)
+class TokenTable:
+    """The base's tokens of all words: the id of each, its word and its pretoken; a place is a byte of all words in a row."""
 
-    def __init__(
-        self, base: Base, words: list[str], weight: NDArray[np.int64], held: NDArray[np.int64], on_progress: OnProgress
-    ) -> None:
-        self.base, self.weight, self.held = base, weight, held
-        # If the base itself adds a space before a text, words are encoded without theirs.
-        self.shown = [" " + word.lstrip(" ") for word in words] if base.prefixes else words
+    base: Base
+    words: list[str]
+    """As the base reads them; with the space that it adds itself."""
+    id: NDArray[np.int64]
+    word: NDArray[np.int64]
+    pretoken: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, base: Base, words: list[str], on_progress: OnProgress) -> TokenTable:
+        """The tokens of words; without a pattern a whole word is one pretoken."""
         sent = [word.lstrip(" ") for word in words] if base.prefixes else words
         ids: list[NDArray[np.int64]] = []
         parts: list[NDArray[np.int64]] = []
-        lengths: list[int] = []
         waiting = iter(sent)
         while batch := list(islice(waiting, _BATCH)):
             for encoding in base.encodings(batch):
                 ids.append(np.array(encoding.ids, np.int64))
-                if base.kind == "bytes":
-                    parts.append(np.array(encoding.word_ids, np.int64))
-                lengths.append(len(encoding.ids))
-            on_progress("encode", len(lengths), len(sent))
-        self.ids = np.concatenate(ids)
-        self.word = np.repeat(np.arange(len(words)), lengths)
-        # Without a pattern a whole word is one pretoken.
-        first = np.r_[True, self.word[1:] != self.word[:-1]]
-        if base.kind == "bytes":
-            part = np.concatenate(parts)
-            first |= np.r_[True, part[1:] != part[:-1]]
-        self.row = np.cumsum(first) - 1
+                parts.append(np.array(encoding.word_ids if base.kind == "bytes" else [0] * len(ids[-1]), np.int64))
+            on_progress("encode", len(ids), len(sent))
+        word, part = np.repeat(np.arange(len(words)), [len(row) for row in ids]), np.concatenate(parts)
+        pretoken = np.cumsum(_changes(word) | _changes(part)) - 1
+        shown = [" " + word for word in sent] if base.prefixes else words
+        return cls(base, shown, np.concatenate(ids), word, pretoken)
 
-    def text(self, number: Mapping[int, int], cut: SegmentedCounts, size: int) -> BaseText:
-        """The pretokens with Hangul as `TokenRows`, and the number of all other tokens."""
-        base, ids = self.base, self.ids
-        tokens = base.tokens
-        is_byte = np.array([len(token) == 6 and token.startswith("<0x") for token in tokens])
-        if base.kind == "bytes":
-            length = np.array([len(string) for string in base.strings])
-            is_byte[:] = False
-        else:
-            length = np.array([len(string.replace(base.space, b" ")) for string in base.strings])
-            length[is_byte] = 1
-        data = "".join(self.shown).encode()
-        of_word = np.array([len(word.encode()) for word in self.shown])
-        begin = np.r_[0, np.cumsum(of_word)]
-        taken = np.bincount(self.word, length[ids], len(of_word)).astype(np.int64)
-        whole = taken == of_word
-        # Where each token begins in `data`; words that the tokens do not cover exactly are left out.
-        before = np.cumsum(length[ids]) - length[ids]
-        heads = np.flatnonzero(np.r_[True, self.word[1:] != self.word[:-1]])
-        shift = np.zeros(len(of_word), np.int64)
-        shift[self.word[heads]] = begin[self.word[heads]] - before[heads]
-        at = np.minimum(before + shift[self.word], len(data) - 1)
-        hangul = np.array([holds_hangul(string) or any(byte > 0x7F for byte in string) for string in base.strings])
-        hangul |= is_byte
-        marked = np.zeros(len(of_word), bool)
-        marked[list(number)] = True
-        rows_of = np.bincount(self.row, (hangul[ids] & whole[self.word] & marked[self.word]).astype(float)) > 0
-        inside = rows_of[self.row]
-        border, trust, cuts = self._borders(data, at, number, cut, begin)
-        measured = self.held if self.held.sum() else self.weight
-        pretokens = np.bincount(
-            self.word[np.flatnonzero(np.r_[True, self.row[1:] != self.row[:-1]])], minlength=len(of_word)
-        )
-        all_words = np.array([bool(word.strip()) for word in self.shown])
-        start = np.r_[True, self.row[1:] != self.row[:-1]]
-        between = (border > 0) & ~start & inside
-        # Boundaries before the first token of a pretoken stay after any merge: the pattern cuts there.
-        fixed = (border > 0) & ~(between) & np.r_[False, self.word[1:] == self.word[:-1]] & whole[self.word]
-        open_ = between | fixed
-        symbol, char, n_tokens, kept_tokens = self._symbols(inside, is_byte)
-        rows = TokenRows(
-            symbol=symbol,
-            char=char,
-            start=np.r_[np.flatnonzero(start[inside][kept_tokens]), len(symbol)].astype(np.int64),
-            weight=self.weight[self.word][inside & start],
-            held=self.held[self.word][inside & start],
-            size=n_tokens,
-            border=border[inside][kept_tokens],
-            trust=trust[inside][kept_tokens],
-        )
+    @cached_property
+    def data(self) -> bytes:
+        """All words in a row."""
+        return "".join(self.words).encode()
 
-        def totals(weight: NDArray[np.int64]) -> Totals:
-            running = weight[self.word]
-            return Totals(
-                rest=int(running[~inside].sum()),
-                words=int(weight[all_words].sum()),
-                cuts=int((cuts * weight).sum()),
-                borders=int(running[open_].sum()),
-                kept=int(running[open_ & (border == 2)].sum()),
-            )
+    @cached_property
+    def word_begin(self) -> NDArray[np.int64]:
+        """The place where each word begins, and the last ends."""
+        return np.cumsum([0, *(len(word.encode()) for word in self.words)])
 
-        return BaseText(
-            rows=rows,
-            train=totals(self.weight),
-            held=totals(self.held),
-            floor=int((pretokens * measured).sum()),
-            size=size,
-            left_out=int(self.weight[~whole & marked].sum()),
-        )
+    @cached_property
+    def byte(self) -> NDArray[np.int16]:
+        """The byte of each id of byte fallback, -1 for others."""
+        bytes_ = {} if self.base.kind == "bytes" else {token: i for i, token in enumerate(BYTE_PIECES)}
+        return np.array([bytes_.get(token, -1) for token in self.base.tokens], np.int16)
 
-    def _borders(
-        self,
-        data: bytes,
-        at: NDArray[np.int64],
-        number: Mapping[int, int],
-        cut: SegmentedCounts,
-        begin: NDArray[np.int64],
-    ) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64]]:
-        """The kind of boundary before each token, the trust in it, and the number of morpheme boundaries in each word."""
-        codes = np.frombuffer(data.decode().encode("utf-32-le"), np.uint32)
-        flat = np.frombuffer(data, np.uint8)
-        chars = np.flatnonzero((flat & 0xC0) != 0x80)  # where each character begins
-        syllable = syllable_mask(codes)
-        between = np.r_[False, syllable[1:] & syllable[:-1]]
-        kind = np.zeros(len(data), np.int8)
-        kind[chars[between]] = 1
-        trust = np.zeros(len(data))
-        # (학교, ")를", 다.: gold segmentations cut off punctuation.
-        mark = ~syllable & (codes != ord(" "))
-        trust[chars[np.r_[False, (syllable[1:] & mark[:-1]) | (mark[1:] & syllable[:-1])]]] = TRUST["punctuation"]
-        index = np.zeros(len(begin) - 1, np.int64)
-        index[list(number)] = list(number.values())
-        first_char = np.searchsorted(chars, begin[:-1])
-        cuts = np.zeros(len(begin) - 1, np.int64)
-        words = np.array(list(number), np.int64)
-        which = np.array(list(number.values()), np.int64)
-        # The space that the base adds is not in a counted word without one.
-        lead = np.array([len(self.shown[i]) - len(cut.words[k]) for i, k in number.items()], np.int64)
-        n = cut.start[which + 1] - cut.start[which]
-        place = np.repeat(first_char[words] + lead, n)
-        flat_index = np.repeat(cut.start[which] - np.r_[0, np.cumsum(n)[:-1]], n) + np.arange(n.sum())
-        offset = place + cut.offset[flat_index]
-        trusts = _TRUST[cut.kind[flat_index]]
-        good = (trusts > 0) & between[np.minimum(offset, len(between) - 1)]
-        kind[chars[offset[good]]] = 2
-        trust[chars[offset[good]]] = trusts[good]
-        np.add.at(cuts, np.repeat(words, n)[good], 1)
-        return kind[at], trust[at], cuts
+    @cached_property
+    def length(self) -> NDArray[np.int64]:
+        """Bytes that each token spells."""
+        space = self.base.space if self.base.kind != "bytes" else b" "
+        length = np.array([len(string.replace(space, b" ")) for string in self.base.strings])
+        length[self.byte >= 0] = 1
+        return length[self.id]
 
-    def _symbols(
-        self, inside: NDArray[np.bool_], is_byte: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int32], NDArray[np.bool_]]:
-        """Ids of the base; the byte tokens of one character become one symbol."""
-        ids = self.ids[inside]
-        symbol = ids.astype(np.int32)
-        unmergeable = np.array([not string for string in self.base.strings])
-        symbol[unmergeable[ids]] = UNKNOWN
-        char, size, kept = np.zeros(len(ids), np.uint64), np.ones(len(ids), np.int32), np.ones(len(ids), bool)
-        places = np.flatnonzero(is_byte[ids])
-        if len(places):
-            byte = np.array(
-                [int(token[3:5], 16) if is_byte[i] else 0 for i, token in enumerate(self.base.tokens)], np.uint8
-            )[ids]
-            word = self.row[inside]
-            k = 0
-            spelled: dict[bytes, list[int]] = {}
-            while k < len(places):
-                p = int(places[k])
-                n = 4 if byte[p] >= 0xF0 else 3 if byte[p] >= 0xE0 else 2 if byte[p] >= 0xC0 else 1
-                if n > 1 and p + n <= len(ids) and is_byte[ids[p : p + n]].all() and word[p] == word[p + n - 1]:
-                    spelled.setdefault(byte[p : p + n].tobytes(), []).append(p)
-                    kept[p + 1 : p + n] = False
-                    size[p] = n
-                    k += n
-                else:
-                    k += 1
-            names = sorted(spelled)
-            for name, code in zip(names, hash_of(names)[0].tolist(), strict=True):
-                if HANGUL.fullmatch(name.decode(errors="replace")):
-                    char[spelled[name]] = code
-        return symbol[kept], char[kept], size[kept], kept
+    @cached_property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether the tokens of each word spell it exactly; others are left out."""
+        spelled = np.bincount(self.word, self.length, len(self.words)).astype(np.int64)
+        return np.asarray(spelled == np.diff(self.word_begin))
+
+    @cached_property
+    def begin(self) -> NDArray[np.int64]:
+        """The place where each token begins, in a covered word."""
+        before = np.cumsum(self.length) - self.length
+        heads, word = np.flatnonzero(self.starts_word), self.word
+        shift = np.zeros(len(self.words), np.int64)
+        shift[word[heads]] = self.word_begin[word[heads]] - before[heads]
+        return np.asarray(np.minimum(before + shift[word], len(self.data) - 1))
+
+    @cached_property
+    def starts_word(self) -> NDArray[np.bool_]:
+        """Whether each token is the first of its word."""
+        return _changes(self.word)
+
+    @cached_property
+    def starts_pretoken(self) -> NDArray[np.bool_]:
+        """Whether each token is the first of its pretoken."""
+        return _changes(self.pretoken)
+
+    @cached_property
+    def writes_hangul(self) -> NDArray[np.bool_]:
+        """Whether each token may be a part of Hangul."""
+        strings = self.base.strings
+        hangul = np.array([holds_hangul(string) or any(byte > 0x7F for byte in string) for string in strings])
+        return (hangul | (self.byte >= 0))[self.id]
+
+
+def _changes(column: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each row has another value than the one before it."""
+    return np.concatenate([[True], column[1:] != column[:-1]])
+
+
+class Borders(NamedTuple):
+    """The kind of boundary before each token, the trust in it, and the number of morpheme boundaries in each word."""
+
+    kind: NDArray[np.int8]
+    trust: NDArray[np.float64]
+    cuts: NDArray[np.int64]
+
+
+def borders(table: TokenTable, marked: NDArray[np.int64], cut: SegmentedCounts) -> Borders:
+    """The boundaries of all tokens; `cut` has the cuts of the words that are `marked`, in their order."""
+    codes = np.frombuffer(table.data.decode().encode("utf-32-le"), np.uint32)
+    chars = np.flatnonzero((np.frombuffer(table.data, np.uint8) & 0xC0) != 0x80)  # where each character begins
+    syllable = syllable_mask(codes)
+    between = np.r_[False, syllable[1:] & syllable[:-1]]
+    kind, trust = np.zeros(len(table.data), np.int8), np.zeros(len(table.data))
+    kind[chars[between]] = 1
+    # (학교, ")를", 다.: gold segmentations cut off punctuation.
+    mark = ~syllable & (codes != ord(" "))
+    trust[chars[np.r_[False, (syllable[1:] & mark[:-1]) | (mark[1:] & syllable[:-1])]]] = TRUST["punctuation"]
+    # The space that the base adds is not in a counted word without one.
+    lead = np.array(
+        [len(table.words[i]) - len(word) for i, word in zip(marked.tolist(), cut.words, strict=True)], np.int64
+    )
+    first_char, n = np.searchsorted(chars, table.word_begin[:-1]), np.diff(cut.start)
+    offset = np.repeat(first_char[marked] + lead, n) + cut.offset
+    trusts = _TRUST[cut.kind]
+    good = (trusts > 0) & between[np.minimum(offset, len(between) - 1)]
+    kind[chars[offset[good]]] = 2
+    trust[chars[offset[good]]] = trusts[good]
+    cuts = np.bincount(np.repeat(marked, n)[good], minlength=len(table.words))
+    return Borders(kind[table.begin], trust[table.begin], cuts)
+
+
+def token_rows(
+    table: TokenTable,
+    inside: NDArray[np.bool_],
+    border: Borders,
+    weight: NDArray[np.int64],
+    held: NDArray[np.int64],
+) -> TokenRows:
+    """The pretokens whose tokens are `inside`; the byte tokens of one character become one symbol."""
+    ids, pretoken, first = table.id[inside], table.pretoken[inside], table.starts_pretoken & inside
+    byte = table.byte[ids]
+    symbol = ids.astype(np.int32)
+    symbol[np.array([not string for string in table.base.strings])[ids]] = UNKNOWN
+    char, size, kept = np.zeros(len(ids), np.uint64), np.ones(len(ids), np.int32), np.ones(len(ids), bool)
+    spelled: dict[bytes, list[int]] = {}
+    end = 0
+    for p in np.flatnonzero(byte >= 0xC0).tolist():
+        n = 4 if byte[p] >= 0xF0 else 3 if byte[p] >= 0xE0 else 2
+        if p < end or p + n > len(ids) or (byte[p : p + n] < 0).any() or pretoken[p] != pretoken[p + n - 1]:
+            continue
+        spelled.setdefault(byte[p : p + n].astype(np.uint8).tobytes(), []).append(p)
+        kept[p + 1 : p + n] = False
+        size[p], end = n, p + n
+    names = sorted(spelled)
+    for name, code in zip(names, hash_of(names)[0].tolist(), strict=True) if names else ():
+        if HANGUL.fullmatch(name.decode(errors="replace")):
+            char[spelled[name]] = code
+    return TokenRows(
+        symbol=symbol[kept],
+        char=char[kept],
+        start=np.r_[np.flatnonzero(table.starts_pretoken[inside][kept]), kept.sum()].astype(np.int64),
+        weight=weight[table.word][first],
+        held=held[table.word][first],
+        size=size[kept],
+        border=border.kind[inside][kept],
+        trust=border.trust[inside][kept],
+    )
