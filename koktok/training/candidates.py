@@ -105,6 +105,22 @@ class _Text(NamedTuple):
     allowed: NDArray[np.bool_]
     gaps: NDArray[np.int64]
     continues: NDArray[np.bool_]
+    n_letters: int
+    inner: bool
+    aligned: bool
+
+
+class _Level(NamedTuple):
+    """The strings of one length: by place, then by number."""
+
+    place: NDArray[np.int64]
+    number: NDArray[np.int64]
+    example: NDArray[np.int64]
+    every: NDArray[np.float64]
+    n: NDArray[np.float64]
+    words: NDArray[np.float64]
+    documents: NDArray[np.float64]
+    cut_off: NDArray[np.bool_]
 
 
 def mine(
@@ -128,7 +144,6 @@ def mine(
     weight, represents = counts.n.astype(np.float64), counts.represents
     # Where documents were not counted, every word is in enough of them.
     in_documents = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
-    inner = policy.superwords is not None and policy.superwords.inner
     alphabet, char = _numbered(codes, [ord(c) for c in required])
     occurrences = np.bincount(char, weights=weight[word], minlength=len(alphabet)).astype(np.float64)
     needed = _required(alphabet, occurrences, policy, required)
@@ -149,41 +164,58 @@ def mine(
     usable = needed[char]
     place = np.flatnonzero(usable)
     words = _Text(
-        char, at_node, word_end, hangul, usable, word, weight, represents, in_documents, sums, allowed, gaps, continues
+        char=char,
+        at_node=at_node,
+        word_end=word_end,
+        hangul=hangul,
+        usable=usable,
+        word=word,
+        weight=weight,
+        represents=represents,
+        documents=in_documents,
+        sums=sums,
+        allowed=allowed,
+        gaps=gaps,
+        continues=continues,
+        n_letters=len(alphabet),
+        inner=policy.superwords is not None and policy.superwords.inner,
+        aligned=policy.aligned,
     )
 
-    def level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> Any:
-        found = _level(k, k > policy.max_length, place, number, len(alphabet), words, inner, policy.aligned)
-        return *found, *_frequent(*found[:2], found[3] >= policy.min_count)
+    def next_level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> tuple[_Level, Any]:
+        level = _level(k, k > policy.max_length, place, number, words)
+        return level, _frequent(level.place, level.number, level.every >= policy.min_count)
 
     of_words: dict[str, float] = {}
     # Compiled code is on its way through the next level while the strings of this one are made and looked at.
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(level, 2, place, char[place])
+        coming = pool.submit(next_level, 2, place, char[place])
         for k in range(2, policy.max_plain + 1):
-            place, number, example, _, n, n_words, n_documents, cut_off, *left = coming.result()
-            if not len(place):
+            level, left = coming.result()
+            if not len(level.place):
                 break
             if k < policy.max_plain:
-                coming = pool.submit(level, k + 1, *left)
+                coming = pool.submit(next_level, k + 1, *left)
             found: dict[str, int] = {}
-            enough = np.flatnonzero((n >= policy.min_count) & (n_words >= policy.min_words) & ~cut_off)
-            for i, p in zip(enough.tolist(), example[enough].tolist(), strict=True):
+            n = level.n
+            enough = np.flatnonzero((n >= policy.min_count) & (level.words >= policy.min_words) & ~level.cut_off)
+            for i, p in zip(enough.tolist(), level.example[enough].tolist(), strict=True):
                 piece = text[p : p + k]
-                if crosses_space(piece) and not policy.allows(piece, n[i], n_words[i], n_documents[i], of_words):
+                across = crosses_space(piece)
+                if across and not policy.allows(piece, n[i], level.words[i], level.documents[i], of_words):
                     continue
                 if piece[0] == " ":
                     of_words[piece] = n[i]
                 if policy.crosses is None or not policy.crosses(piece):
                     found[piece] = i
-            ids = np.full(len(example), -1, dtype=np.int32)
+            ids = np.full(len(level.example), -1, dtype=np.int32)
             for i, piece in enumerate(sorted(found), start=len(pieces)):
                 ids[found[piece]] = i
-            arc = ids[number]
-            arcs.append((at_node[place[arc >= 0]] + k, k, arc[arc >= 0]))
+            arc: NDArray[Any] = ids[level.number]
+            arcs.append((at_node[level.place[arc >= 0]] + k, k, arc[arc >= 0]))
             pieces += sorted(found)
             numbers.append([float(n[found[piece]]) for piece in sorted(found)])
-    counted = np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers])
+    counted = np.concatenate([np.asarray(of_level, dtype=np.float64) for of_level in numbers])
     lattice = _lattice(node, weight, arcs)
     price = np.ones(len(pieces))
     if policy.price == "bits":
@@ -203,14 +235,14 @@ def mine(
 
 
 @njit(nogil=True, cache=True)
-def _level(k, plain, place, number, n_letters, words, inner, aligned):  # type: ignore[no-untyped-def]
+def _level(k, plain, place, number, text):  # type: ignore[no-untyped-def]
     """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
 
-    Returns places and the number at each; by number the place where it was seen first, occurrences, and of those that
-    follow the policy the occurrences, words and documents; and whether it is cut off: the same letter continues it at
-    every place. Equal strings have equal numbers, in the order of first sight.
+    By number: the place where it was seen first, `every` occurrence, and of those that follow the policy the occurrences,
+    words and documents; and whether it is cut off: the same letter continues it at every place. Equal strings have equal
+    numbers, in the order of first sight.
     """
-    char, at_node, word_end, hangul, usable, word, weight, represents, documents, sums, allowed, gaps, continues = words
+    char, continues = text.char, text.continues
     # Open addressing; holds numbers and grows with them, for places are many more than distinct strings.
     table = np.full(1 << 16, -1, np.int32)
     keys = np.empty(len(place), np.int64)
@@ -220,10 +252,12 @@ def _level(k, plain, place, number, n_letters, words, inner, aligned):  # type: 
     n, distinct = 0, 0
     for i in range(len(place)):
         p = place[i]
-        start, last, w = at_node[p], p + k - 1, word[p]
-        if start + k > word_end[p] or (plain and hangul[last + 1] != hangul[p]) or not usable[last]:
+        start, last, w = text.at_node[p], p + k - 1, text.word[p]
+        if start + k > text.word_end[p] or not text.usable[last]:
             continue
-        key = number[i] * n_letters + char[last]
+        if plain and text.hangul[last + 1] != text.hangul[p]:
+            continue
+        key = number[i] * text.n_letters + char[last]
         if 2 * distinct >= len(table):
             table = np.full(2 * len(table), -1, np.int32)
             for j in range(distinct):
@@ -236,20 +270,20 @@ def _level(k, plain, place, number, n_letters, words, inner, aligned):  # type: 
         same = table[at]
         places[n], numbers[n] = p, same
         n += 1
-        whole = sums[last + w] == sums[start]  # inside one morpheme
-        edges = allowed[start] and allowed[start + k]
-        across = gaps[last] > gaps[p]
-        fine = edges and (inner or whole) if across else whole or edges or not aligned
-        sum_of[same, 0] += weight[w]
+        whole = text.sums[last + w] == text.sums[start]  # inside one morpheme
+        edges = text.allowed[start] and text.allowed[start + k]
+        across = text.gaps[last] > text.gaps[p]
+        fine = edges and (text.inner or whole) if across else whole or edges or not text.aligned
+        sum_of[same, 0] += text.weight[w]
         first = example[same]
         cut_off[same, 0] = cut_off[same, 0] and continues[p] and char[p - 1] == char[first - 1]
         cut_off[same, 1] = cut_off[same, 1] and continues[last + 1] and char[last + 1] == char[first + k]
         if fine:
-            sum_of[same, 1] += weight[w]
-            sum_of[same, 2] += represents[w]
-            sum_of[same, 3] += documents[w]
+            sum_of[same, 1] += text.weight[w]
+            sum_of[same, 2] += text.represents[w]
+            sum_of[same, 3] += text.documents[w]
     by, off = sum_of[:distinct], cut_off[:distinct, 0] | cut_off[:distinct, 1]
-    return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3], off
+    return _Level(places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3], off)
 
 
 @njit(nogil=True, cache=True)
