@@ -5,7 +5,7 @@
 
 `quick` needs nothing but the repository and takes less than a minute. `full` reads DATA (`text/`, `gold/`, `tokenizers/`), or
 fetches it: corpus:bench-ko, with gold-ko, vocabularies-ko, open-en and code beside it.
-Trained peers and finished rows are kept in the work folder, so that a run that was stopped goes on where it was.
+Trained peers are kept in the work folder, so that a run that was stopped goes on where it was.
 The reports are eval/reports/DATE-SUITE.json, .md and .html; the same inputs give the same JSON, dates are in names only. With
 --speed there is DATE-SUITE.speed.json, too, which is never the same twice: megabytes a second, one thread, on a quiet machine.
 """
@@ -28,6 +28,7 @@ from eval.speed import measure_speed
 from eval.suites import Suite, full, quick
 from eval.texts import data_of
 from koktok.files import cache_dir, write_file
+from koktok.metrics import Settings
 from koktok.progress import ConsoleProgress
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.benchmark import SAMPLE
@@ -46,7 +47,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=SAMPLE, help="full: lines for the measures that encode again")
     parser.add_argument("--draw", type=int, default=0, help="full: another draw of the training text (1, 2, …)")
     parser.add_argument("--rows", default="", help="only rows whose name or spec matches this regular expression")
-    parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where trained peers and rows are kept")
+    parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where trained peers are kept")
     parser.add_argument("--speed", action="store_true", help="also time every row")
     parser.add_argument("--out", type=Path, default=HERE / "reports")
     parser.add_argument("--date", default=datetime.date.today().isoformat(), help="in the names of the files")
@@ -61,7 +62,7 @@ def main() -> None:
         data = data_of(given.data, given.mirror)
         suite = full(data, size=given.size, limit=given.limit, sample=given.sample, draw=given.draw)
     entries = rows_of(suite, given.work, rows=given.rows, quiet=given.quiet)
-    report = run(suite, entries, given.work, quiet=given.quiet)
+    report = run(suite, entries, quiet=given.quiet)
     stem = f"{given.date}-{given.suite}" + f"-draw{given.draw}" * bool(given.draw)
     write_file(given.out / f"{stem}.json", report.to_json().encode())
     write_file(given.out / f"{stem}.md", to_markdown(report).encode())
@@ -103,18 +104,15 @@ def rows_of(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) ->
     return [*entries, *(entry for entry in suite.beside if re.search(rows, entry.shown or entry.spec))]
 
 
-def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = False) -> Report:
+def run(suite: Suite, entries: Sequence[Entry], *, quiet: bool = False) -> Report:
     """Measure everything."""
     with ConsoleProgress(quiet=quiet) as progress:
         return measure(
             entries,
             suite.material,
+            Settings(extended=True, sample=suite.sample, resamples=suite.resamples),
             title=suite.title,
-            extended=True,
-            sample=suite.sample,
-            resamples=suite.resamples,
             remarks=suite.remarks,
-            kept=work / "rows",
             on_progress=progress,
             opener=open_row,
         )

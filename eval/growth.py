@@ -158,14 +158,14 @@ def _spent() -> float:
 def quality(spec: str, golds: Sequence[Path], held: Sequence[str]) -> list[str]:
     """Tokens per eojeol of held-out lines, and boundary F1 on each gold; nothing of a training that was ended."""
     from koktok.adapters import load
-    from koktok.metrics import GoldPage, score
+    from koktok.metrics import GoldPage, Material, Settings, score
     from koktok.metrics.gold import read_gold  # here, so that no child's time has it
 
     if not spec:
         return [""] * (1 + len(golds))
     tokenizer, pages = load(spec), [GoldPage(read_gold(path)) for path in golds]
     tokens = sum(len(tokenizer.encode(line, add_special_tokens=False).ids) for line in held)
-    values = score(tokenizer, gold=pages, resamples=0).values
+    values = score(tokenizer, Material(golds=pages), Settings(resamples=0)).values
     f1 = [f"{values[f'boundary_f1@{page.gold.name}'].value:.3f}" for page in pages]
     return [f"{tokens / sum(len(line.split()) for line in held):.4f}", *f1]
 

@@ -20,13 +20,12 @@ from typing import Final
 from eval.machine import report_text
 from eval.speed import SpeedReport
 from koktok.files import write_file
-from koktok.metrics import Value, metrics
+from koktok.metrics import Scores, Value, metrics
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.report import Report
 from koktok.report.benchmark import BENCHMARK, check_same
 from koktok.report.markdown import plain, table
 from koktok.report.rows import HEADLINE, by_kind, equal_tokens, pareto_front, units_of
-from koktok.report.schema import ReportRow
 
 CLASSES: Final = ((20_000, "Up to 20,000 ids"), (40_000, "Up to 40,000 ids"), (80_000, "Up to 80,000 ids"))
 COLUMNS: Final = (
@@ -74,7 +73,7 @@ def merged(files: list[Path]) -> Report:
     return reports[0].model_copy(update={"rows": numbered, "sentences": []})
 
 
-def by_front(rows: Sequence[ReportRow]) -> str:
+def by_front(rows: Sequence[Scores]) -> str:
     """The rows on the front of their size, in five columns."""
     cells, low = [], 0
     for high, _ in (*CLASSES, (1 << 62, "")):
@@ -88,9 +87,9 @@ def by_front(rows: Sequence[ReportRow]) -> str:
     return table(["tokenizer", "ids", "tokens per eojeol", "headline F1", "F1 Kaist", "entities"], "lrrrrr", cells)
 
 
-def without(row: ReportRow) -> ReportRow:
+def without(row: Scores) -> Scores:
     """The row without its figures of English and code."""
-    kept = {name: value for name, value in row.scores.items() if not name.startswith(("english_", "code_"))}
+    kept = {name: value for name, value in row.values.items() if not name.startswith(("english_", "code_"))}
     return row.model_copy(update={"scores": kept})
 
 
@@ -135,7 +134,7 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
             continue
         heads = ["tokenizer", *(f"{plain(kind)} ({n:,})" for kind, n in gold.kinds.items())]
         cells = (
-            [plain(row.name), *(cell(row.scores.get(f"recall:{kind}@{gold.name}")) for kind in gold.kinds)]
+            [plain(row.name), *(cell(row.values.get(f"recall:{kind}@{gold.name}")) for kind in gold.kinds)]
             for row in by_tokens(rows)
         )
         parts += [
@@ -165,7 +164,7 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def by_figure(rows: list[ReportRow], speeds: Mapping[str, Mapping[str, float]], *, starred: bool = True) -> str:
+def by_figure(rows: list[Scores], speeds: Mapping[str, Mapping[str, float]], *, starred: bool = True) -> str:
     best = {row.number for row in pareto_front(rows, HEADLINE)} if starred else set()
     heads = ["tokenizer", "ids", *(title for _, title in COLUMNS), *(["MB/s"] if speeds else [])]
     lines = []
@@ -179,23 +178,23 @@ def by_figure(rows: list[ReportRow], speeds: Mapping[str, Mapping[str, float]], 
     return table(heads, "l" + "r" * (len(heads) - 1), lines)
 
 
-def by_text(rows: list[ReportRow]) -> str:
-    parts = (key.partition("@") for row in rows for key in row.scores)
+def by_text(rows: list[Scores]) -> str:
+    parts = (key.partition("@") for row in rows for key in row.values)
     names = list(dict.fromkeys(name for metric, _, name in parts if metric == "fertility" and name))
     lines = (
-        [plain(row.name), *(cell(row.scores.get(f"fertility@{name}")) for name in names)] for row in by_tokens(rows)
+        [plain(row.name), *(cell(row.values.get(f"fertility@{name}")) for name in names)] for row in by_tokens(rows)
     )
     return table(["tokenizer", *names], "l" + "r" * len(names), lines)
 
 
-def robustness(rows: list[ReportRow]) -> list[str]:
+def robustness(rows: list[Scores]) -> list[str]:
     """A table of each measure that has a figure: rows by tokens, a column for each change of the lines."""
     parts = []
     for measure, about in ROBUST.items():
-        names = [name for name in PERTURBATIONS if any(f"{measure}_{name}" in row.scores for row in rows)]
+        names = [name for name in PERTURBATIONS if any(f"{measure}_{name}" in row.values for row in rows)]
         heads = ["tokenizer", *(metrics()[f"{measure}_{name}"].title.partition(": ")[2] for name in names)]
         cells = [
-            [plain(row.name), *(cell(row.scores.get(f"{measure}_{name}")) for name in names)] for row in by_tokens(rows)
+            [plain(row.name), *(cell(row.values.get(f"{measure}_{name}")) for name in names)] for row in by_tokens(rows)
         ]
         if names:
             parts += [about, table(heads, "l" + "r" * len(names), cells)]
@@ -220,33 +219,33 @@ def speed_of(timed: Sequence[SpeedReport]) -> str:
 def by_gold(report: Report) -> str:
     heads = ["tokenizer", *(f"{gold.name} ({gold.standing})" for gold in report.golds)]
     lines = (
-        [plain(row.name), *(cell(row.scores.get(f"boundary_f1@{gold.name}")) for gold in report.golds)]
+        [plain(row.name), *(cell(row.values.get(f"boundary_f1@{gold.name}")) for gold in report.golds)]
         for row in by_tokens(report.rows)
     )
     return table(heads, "l" + "r" * len(report.golds), lines)
 
 
-def by_tokens(rows: list[ReportRow]) -> list[ReportRow]:
+def by_tokens(rows: list[Scores]) -> list[Scores]:
     return sorted(rows, key=lambda row: (figure(row), row.name))
 
 
-def value_of(row: ReportRow, name: str) -> Value | None:
+def value_of(row: Scores, name: str) -> Value | None:
     metric, _, gold = name.partition("@")
     if not gold:
-        return row.scores.get(metric)
+        return row.values.get(metric)
     return next(
         (
             value
-            for key, value in row.scores.items()
+            for key, value in row.values.items()
             if re.fullmatch(rf"{metric}@.*{gold.lower()}.*", key, re.IGNORECASE)
         ),
         None,
     )
 
 
-def figure(row: ReportRow) -> float:
+def figure(row: Scores) -> float:
     """Tokens per eojeol."""
-    return row.scores["fertility"].value
+    return row.values["fertility"].value
 
 
 def cell(value: Value | None, *, interval: bool = False) -> str:

@@ -28,7 +28,7 @@ from koktok.corpora.fetch import fetch, texts
 from koktok.files import write_file
 from koktok.formats.folder import CARD, MARK
 from koktok.formats.vocabularies import find, ready_vocabularies
-from koktok.metrics import GoldPage, Text, score
+from koktok.metrics import GoldPage, Material, Settings, Text, score
 from koktok.metrics.gold import read_gold
 from koktok.tokenizer.protocol import Tokenizer
 
@@ -75,14 +75,14 @@ def table(data: Path, cap: int, *, peers: bool, beside: list[str]) -> None:
 
 
 def _row(name: str, subject: Tokenizer, held: Text, english: Text, code: list[str], golds: list[GoldPage]) -> None:
-    v = score(subject, held, gold=golds, resamples=0).values
+    v = score(subject, Material(held, golds=golds), Settings(resamples=0)).values
     first = golds[0].gold.name
     cells = [name, f"{subject.size:,}", f"{v['fertility'].value:.3f}"]
     cells += [f"{v[f'boundary_f1@{page.gold.name}'].value:.3f}" for page in golds]
     cells += [f"{v[f'recall_{kind}@{first}'].value:.3f}" for kind in ("noun_particle", "verb_ending")]
     cells += [
         f"{v['fallback_bytes'].value:.3%}",
-        f"{score(subject, english, resamples=0).values['fertility'].value:.3f}",
+        f"{score(subject, Material(english), Settings(resamples=0)).values['fertility'].value:.3f}",
         f"{len(subject.encode_lines(code).ids) / sum(map(len, code)):.3f}",
     ]
     print(f"| {' | '.join(cells)} |", flush=True)

@@ -214,7 +214,7 @@ def _show_report(report: Report) -> None:
     from koktok.progress import print_line, table
     from koktok.report.tables import measured, sections_of
 
-    names = [name for name in SUMMARY if any(name in row.scores for row in report.rows)]
+    names = [name for name in SUMMARY if any(name in row.values for row in report.rows)]
     summary = measured(report, [measure for name in names if (measure := report.measure(name))])
     spans = sections_of(report)["spans"].tables[0].rows if report.spans else []
     expressed = {row.number: [cell.text for cell in cells] for row, cells in spans}
@@ -321,7 +321,7 @@ def report(
     Example: koktok report my-tokenizer syllables --text text.txt -o out
     """
     from koktok.files import check_folder, write_folder
-    from koktok.metrics import Parallel, Text
+    from koktok.metrics import Parallel, Settings, Text
     from koktok.metrics.gold.silver import silver_gold
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
@@ -360,12 +360,9 @@ def report(
         measured = measure(
             entries_of(specs),
             material,
+            Settings(extended, sample, resamples, seed),
             title=title,
             reference=reference,
-            extended=extended,
-            sample=sample,
-            resamples=resamples,
-            seed=seed,
             on_progress=progress,
         )
     rendered = {
@@ -387,6 +384,7 @@ def _cuts_entry(word: str) -> str:
 def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:
     """Rows for the leaderboard: measured as `docs/benchmark.md` says."""
     from koktok.files import write_file
+    from koktok.metrics import Settings
     from koktok.progress import ConsoleProgress
     from koktok.report.benchmark import BENCHMARK, SAMPLE, material
     from koktok.report.measure import entries_of, measure
@@ -396,9 +394,8 @@ def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:
         measured = measure(
             entries_of(specs),
             material(),
+            Settings(extended=True, sample=SAMPLE),
             title=f"koktok benchmark {BENCHMARK}",
-            extended=True,
-            sample=SAMPLE,
             on_progress=progress,
         )
     _tell_report(measured, write_file(file, measured.to_json().encode(), ours=is_report, force=force, what="report"))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.metadata import version
 from operator import index
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from koktok.adapters import load
 from koktok.adapters.huggingface_adapter import HuggingFace
@@ -52,57 +54,108 @@ BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "f
 """Metrics that every domain of a text has, too."""
 
 
-@dataclass
-class Scores:
-    """The figures of one tokenizer.
+@dataclass(frozen=True)
+class Material:
+    """What is measured on: a text, gold morphemes, marked spans, the same lines in two languages, and English and code beside."""
+
+    text: Text | None = None
+    golds: Sequence[GoldCorpus | GoldPage] = ()
+    spans: Sequence[SpanCorpus | SpanPage] = ()
+    parallel: Parallel | None = None
+    english: Text | None = None
+    code: Text | None = None
+
+    @cached_property
+    def pages(self) -> list[GoldPage]:
+        """The gold corpora as arrays."""
+        check_names(gold.gold if isinstance(gold, GoldPage) else gold for gold in self.golds)
+        return [gold if isinstance(gold, GoldPage) else GoldPage(gold) for gold in self.golds]
+
+    @cached_property
+    def marked(self) -> list[SpanPage]:
+        """The corpora of spans as arrays."""
+        return [spans if isinstance(spans, SpanPage) else SpanPage(spans) for spans in self.spans]
+
+    @cached_property
+    def beside(self) -> dict[str, Text]:
+        """English, code, and the words of the code with one space between them, as a tokenizer reads them that drops the others."""
+        words = Text.of({"code": [" ".join(line.split()) for line in self.code.lines]}) if self.code else None
+        texts = {"english": self.english, "code": self.code, "code_words": words}
+        return {name: text for name, text in texts.items() if text}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured: `extended` metrics encode again, on a sample of lines; intervals are of so many resamples."""
+
+    extended: bool = False
+    sample: int = 2000
+    resamples: int = 1000
+    seed: int = 0
+
+
+DEFAULT = Settings()
+
+
+class Scores(BaseModel):
+    """The figures of one tokenizer: a row of a report.
 
     `values` by metric, and METRIC@WHERE of one gold corpus or one domain of the text (`recall:KIND@GOLD` of a kind of boundary);
-    `trivial` are the scores of trivial tokenizers on each gold; `details` are no numbers.
+    `differences` are its figures minus the reference's on the same lines. One that could not run has `why` and no figures;
+    `failed` where that came while it was measured. `trivial` are the scores of trivial tokenizers on each gold; `details` are no
+    numbers.
     """
 
-    tokenizer: dict[str, Any]
-    values: dict[str, Value]
-    trivial: dict[str, dict[str, float]]
-    details: dict[str, Any]
-    signature: dict[str, Any]
-    statistics: Statistics = field(repr=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Values for JSON; the same inputs give the same bytes when keys are sorted."""
-        trivial = {n: {k: Value(v).as_dict()["value"] for k, v in row.items()} for n, row in self.trivial.items()}
-        same = {name: getattr(self, name) for name in ("details", "signature", "tokenizer")}
-        values = {name: value.as_dict() for name, value in sorted(self.values.items())}
-        return same | {"format": FORMAT, "trivial": trivial, "values": values}
+    number: int = 0
+    name: str
+    spec: str = ""
+    family: str = ""
+    vocab_size: int | None = None
+    why: str = ""
+    failed: bool = False
+    notes: list[str] = []
+    signature: str = ""
+    scores: dict[str, Value] = {}
+    differences: dict[str, Difference] = {}
+    trivial: dict[str, dict[str, float]] = Field({}, exclude=True)
+    details: dict[str, Any] = Field({}, exclude=True)
+    parts: dict[str, Any] = Field({}, exclude=True)
+    """The parts of the signature."""
+    statistics: Statistics = Field(Statistics({}), exclude=True, repr=False)
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """The figures by metric."""
+        return self.scores
+
+    @property
+    def ran(self) -> bool:
+        """Whether there are figures."""
+        return not self.why
 
 
 def score(
     tokenizer: Tokenizer,
-    text: Text | None = None,
+    material: Material,
+    settings: Settings = DEFAULT,
     *,
-    gold: Sequence[GoldCorpus | GoldPage] = (),
     reference: Tokenizer | None = None,
-    spans: Sequence[SpanCorpus | SpanPage] = (),
-    parallel: Parallel | None = None,
-    english: Text | None = None,
-    code: Text | None = None,
-    extended: bool = False,
-    sample: int = 2000,
-    resamples: int = 1000,
-    seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> Scores:
     """Measure a tokenizer.
 
     Examples
     --------
-    >>> scores = score(load("syllables"), Text.of({"news": ["하늘이 맑다", "비가 온다"]}), resamples=10)
+    >>> material = Material(Text.of({"news": ["하늘이 맑다", "비가 온다"]}))
+    >>> scores = score(load("syllables"), material, Settings(resamples=10))
     >>> scores.values["fertility"].value
     2.25
     """
-    if text is None and not gold and not spans:
+    text, pages, seed, resamples = material.text, material.pages, settings.seed, settings.resamples
+    if text is None and not pages and not material.marked:
         raise UsageError("expected text, gold or spans to measure on, got none")
-    pages = [page if isinstance(page, GoldPage) else GoldPage(page) for page in gold]
-    check_names(page.gold for page in pages)
     statistics, details = Statistics({}), dict[str, Any]()
     if text is not None and len(text):
         statistics = _of_text(tokenizer, text, reference, on_progress)
@@ -114,23 +167,21 @@ def score(
         name = page.gold.name
         tables[f"gold@{name}"], tokens = boundary_table(tokenizer, page)
         tables[f"types@{name}"] = Table.row({"boundary_f1_types": by_type(tokens, page)})
-        if extended:
+        if settings.extended:
             tables[f"consistency@{name}"] = Table.row(consistency(tokenizer, page, tokens, seed=seed))
     if pages:
         judges = [page for page in pages if page.gold.human] or pages
         tables["golds"] = golds_table([tables[f"gold@{page.gold.name}"] for page in judges])
-    marked = [one if isinstance(one, SpanPage) else SpanPage(one) for one in spans]
-    tables |= {f"spans@{one.corpus.name}": span_table(tokenizer, one) for one in marked}
-    if parallel is not None:
-        tables["parallel"] = parallel_table(tokenizer, parallel)
-    beside = {"english": english, "code": code, "code_words": Text.of({"code": _words(code.lines)}) if code else None}
-    tables |= {name: plain_table(tokenizer, t) for name, t in beside.items() if t}
-    if extended and tokenizer.any_text:
+    tables |= {f"spans@{one.corpus.name}": span_table(tokenizer, one) for one in material.marked}
+    if material.parallel is not None:
+        tables["parallel"] = parallel_table(tokenizer, material.parallel)
+    tables |= {name: plain_table(tokenizer, beside) for name, beside in material.beside.items()}
+    if settings.extended and tokenizer.any_text:
         tables["vocabulary"] = Table.row(vocabulary_counts(tokenizer))
         counts, details["probes"] = probes(tokenizer)
         tables["probes"] = Table.row(counts)
         if text is not None and len(text):
-            tables |= _sampled(tokenizer, text, sample, seed, on_progress)
+            tables |= _sampled(tokenizer, text, settings.sample, seed, on_progress)
     parts = _parts(tables["text"], text, resamples, seed) if text and len(text.names) > 1 else {}
     each = [value.value for name, value in parts.items() if name.startswith("fertility@")]
     if len(each) > 1:
@@ -141,34 +192,47 @@ def score(
         recalls = _within(tables[f"gold@{page.gold.name}"].measure(RECALLS, resamples, seed))
         parts |= {f"{name}@{page.gold.name}": value for name, value in recalls.items()}
     units = {page.gold.name: repr(page.units) for page in pages}
-    units |= {one.corpus.name: repr(one.units) for one in marked}
+    units |= {one.corpus.name: repr(one.units) for one in material.marked}
     libraries = {**tokenizer.libraries, "koktok": version("koktok"), "numpy": version("numpy")}
-    signature = {
+    signed = {
         "format": FORMAT,
         "gold": {page.gold.name: {"digest": page.gold.digest, "label": page.gold.label} for page in pages},
         "libraries": dict(sorted(libraries.items())),
         "normalization": "NFC",
         "reference": None if reference is None else {"digest": reference.digest(), "spec": reference.name},
         "resamples": resamples,
-        "sample": sample if extended else None,
+        "sample": settings.sample if settings.extended else None,
         "seed": seed,
-        "spans": {one.corpus.name: one.corpus.digest for one in marked},
+        "spans": {one.corpus.name: one.corpus.digest for one in material.marked},
         "text": None if text is None else text.digest,
         "units": units if text is None else {"text": repr(text.units)} | units,
         "tokenizer": tokenizer.digest(),
     }
-    about: dict[str, Any] = {name: getattr(tokenizer, name) for name in ("name", "size", "spec")}
-    about["digest"] = tokenizer.digest()
-    about |= {"libraries": dict(sorted(tokenizer.libraries.items())), "notes": list(tokenizer.notes)}
     headline = next((page.gold.name for page in pages if page.gold.human), pages[0].gold.name if pages else "")
     values = _values(statistics, tokenizer.size, headline, resamples, seed) | parts
-    trivial = {page.gold.name: trivial_rows(page) for page in pages}
-    return Scores(about, values, trivial, details, signature, statistics)
+    return Scores(
+        name=tokenizer.name,
+        spec=tokenizer.spec,
+        vocab_size=tokenizer.size,
+        notes=list(tokenizer.notes),
+        signature=_in_one_line(signed),
+        scores=dict(sorted(values.items())),
+        trivial={page.gold.name: trivial_rows(page) for page in pages},
+        details=details,
+        parts=signed,
+        statistics=statistics,
+    )
 
 
-def _words(lines: Iterable[str]) -> list[str]:
-    """Lines with one space between words, as a tokenizer reads them that drops the others."""
-    return [" ".join(line.split()) for line in lines]
+def _in_one_line(parts: Mapping[str, Any]) -> str:
+    """Parts of a signature as sacrebleu writes them: `key:value|key:value`."""
+
+    def spelled(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return ",".join(f"{key}={spelled(item)}" for key, item in sorted(value.items()))
+        return ",".join(map(spelled, value)) if isinstance(value, list | tuple) else str(value)
+
+    return "|".join(f"{key}:{spelled(value)}" for key, value in parts.items() if value not in (None, "", [], {}))
 
 
 def _of_text(
@@ -285,20 +349,20 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
         return _paired_histograms(first, second, m, resamples)
     table = m.table
     if table in ("gold", "types", "consistency"):
-        human = [g for g, about in first.signature["gold"].items() if about["label"] == "human"]
-        table = f"{table}@{corpus or next(iter(human or first.signature['gold']), '')}"
+        human = [g for g, about in first.parts["gold"].items() if about["label"] == "human"]
+        table = f"{table}@{corpus or next(iter(human or first.parts['gold']), '')}"
     one, two = (scores.statistics.tables.get(table) for scores in (first, second))
     if one is None or two is None or (m.optional and not (m.optional in one.columns and m.optional in two.columns)):
         raise UsageError(f"`{name}` was not measured for both")
-    if table in ("text", "borders") and first.signature["text"] != second.signature["text"]:
+    if table in ("text", "borders") and first.parts["text"] != second.parts["text"]:
         raise UsageError("the two were not measured on the same text")
     return paired(one, two, m.value, resamples=resamples, seed=seed)
 
 
 def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int) -> Difference:
     """Compare two histograms by the jackknife over the same groups of blocks."""
-    (a, a_size), (b, b_size) = ((scores.statistics.histogram, scores.tokenizer["size"]) for scores in (first, second))
-    if a is None or b is None or first.signature["text"] != second.signature["text"]:
+    (a, a_size), (b, b_size) = ((scores.statistics.histogram, scores.vocab_size) for scores in (first, second))
+    if a is None or b is None or first.parts["text"] != second.parts["text"]:
         raise UsageError(f"`{m.name}` was not measured on the same text for both")
     width, both = a.shape[1], np.concatenate([a, b], axis=1)
 
@@ -353,14 +417,15 @@ def evaluate(
     opened = [_opened(one) for one in several(tokenizers)]
     if not opened:
         raise UsageError("no tokenizer came to measure", hint='koktok.evaluate("my-tokenizer", Path("text.txt"))')
-    pages = [GoldPage(one if isinstance(one, GoldCorpus) else read_gold(Path(one))) for one in several(gold)]
-    measured = None if text is None else _text(text)
+    golds = [one if isinstance(one, GoldCorpus) else read_gold(Path(one)) for one in several(gold)]
+    material = Material(None if text is None else _text(text), golds)
+    settings = Settings(extended, resamples=resamples, seed=seed)
     scores: dict[str, Scores] = {}
     for tokenizer in opened:
         name = tokenizer.name
         while name in scores:
             name += "'"
-        scores[name] = score(tokenizer, measured, gold=pages, extended=extended, resamples=resamples, seed=seed)
+        scores[name] = score(tokenizer, material, settings)
     return scores
 
 

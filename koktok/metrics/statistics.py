@@ -88,12 +88,6 @@ class Value:
     n: int = 0
     units: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON: nan is None, and the last digits, which depend on the order of sums, are rounded off."""
-        bounds = {"value": self.value, "low": self.low, "high": self.high}
-        plain = {k: None if x is None or not math.isfinite(x) else float(f"{x:.10g}") for k, x in bounds.items()}
-        return plain | {"n": self.n, "units": self.units}
-
 
 @dataclass(frozen=True)
 class Table:

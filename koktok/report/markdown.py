@@ -16,11 +16,11 @@ def to_markdown(report: Report) -> str:
     Examples
     --------
     >>> from koktok.metrics import Definition, Value
-    >>> from koktok.report.schema import ReportRow
+    >>> from koktok.metrics import Scores
     >>> fertility = Definition(name="fertility", title="tokens/eojeol", title_ko="", unit="", better="lower", definition="")
     >>> rows = [
-    ...     ReportRow(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Value(2)}),
-    ...     ReportRow(number=2, name="c", spec="hf:c", family="hf", why="no such file"),
+    ...     Scores(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Value(2)}),
+    ...     Scores(number=2, name="c", spec="hf:c", family="hf", why="no such file"),
     ... ]
     >>> base = {"title": "Mini", "seed": 0, "resamples": 0, "libraries": {}, "texts": [], "golds": []}
     >>> print(to_markdown(Report(**base, measures=[fertility], rows=rows)))  # doctest: +ELLIPSIS

@@ -8,12 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from koktok.metrics import Value, metrics
+from koktok.metrics import Scores, Value, metrics
 from koktok.report.charts import Bar, Mark, bars, points, style_of
 from koktok.report.korean import KOREAN, korean_note
 from koktok.report.playground.web_page import policy
 from koktok.report.rows import columns_of, outliers, pareto_front
-from koktok.report.schema import Report, ReportRow, Sentence
+from koktok.report.schema import Report, Sentence
 from koktok.report.tables import data_tables, measured, sections_of
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _interval(value: Value) -> tuple[float, float] | None:
     return None if value.low is None or value.high is None else (value.low, value.high)
 
 
-def _notes(rows: Sequence[ReportRow]) -> list[tuple[str, str, str]]:
+def _notes(rows: Sequence[Scores]) -> list[tuple[str, str, str]]:
     """Each note once: the numbers of its rows, the note in English and in Korean."""
     numbers_of: dict[str, list[str]] = {}
     for row in rows:
@@ -141,7 +141,7 @@ def _scatter(report: Report, width: int = 900, height: int = 520) -> str:
     for row in report.rows:
         if row.number in far:
             continue
-        x, y = row.scores.get("fertility"), row.scores.get("boundary_f1")
+        x, y = row.values.get("fertility"), row.values.get("boundary_f1")
         if x and y:
             best = row.number in front
             marks.append(Mark(row.number, row.name, x.value, y.value, best, _interval(x), _interval(y)))
@@ -160,7 +160,7 @@ def _domains(report: Report) -> list[tuple[str, str]]:
         for row in report.rows:
             if row.number in far:
                 continue
-            cell = row.scores.get(f"fertility@{text.name}")
+            cell = row.values.get(f"fertility@{text.name}")
             if cell:
                 values.append(Bar(row.number, row.name, cell.value, _interval(cell)))
         if values:
@@ -168,7 +168,7 @@ def _domains(report: Report) -> list[tuple[str, str]]:
     return charts
 
 
-def _rows_of(sentence: Sentence, rows: Sequence[ReportRow]) -> list[tuple[ReportRow, list[Span], int]]:
+def _rows_of(sentence: Sentence, rows: Sequence[Scores]) -> list[tuple[Scores, list[Span], int]]:
     return [
         (row, spans_of(sentence.text, spans, sentence.gold, sentence.unjudged), len(spans))
         for row in rows

@@ -7,8 +7,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from koktok.metrics import Definition, Value
-from koktok.report.schema import GoldInfo, Report, ReportRow
+from koktok.metrics import Definition, Scores, Value
+from koktok.report.schema import GoldInfo, Report
 
 COLUMNS: Final = (
     "fertility",
@@ -42,21 +42,21 @@ HEADLINE: Final = "boundary_f1_macro"
 def columns_of(report: Report) -> list[Definition]:
     """The measures of the first table that some row has."""
     known = {measure.name: measure for measure in report.measures}
-    return [known[key] for key in COLUMNS if key in known and any(key in row.scores for row in report.rows)]
+    return [known[key] for key in COLUMNS if key in known and any(key in row.values for row in report.rows)]
 
 
-def pareto_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[ReportRow]:
+def pareto_front(rows: Iterable[Scores], f1: str = "boundary_f1") -> list[Scores]:
     """Return the rows that no other beats in both fertility and an F1, by fertility.
 
     Analysers and trivial rows are no vocabularies that a model could use, so they are never on the front. Nor are rows for which
     more than `UNREADABLE` of the eojeols hold an unknown token, because unknown text costs few tokens.
     """
     figures = [
-        (row.scores["fertility"].value, row.scores[f1].value, row)
+        (row.values["fertility"].value, row.values[f1].value, row)
         for row in rows
-        if {"fertility", f1} <= row.scores.keys()
+        if {"fertility", f1} <= row.values.keys()
         and row.family not in ("analyser", "trivial")
-        and not ("unknown_eojeols" in row.scores and row.scores["unknown_eojeols"].value > UNREADABLE)
+        and not ("unknown_eojeols" in row.values and row.values["unknown_eojeols"].value > UNREADABLE)
     ]
     best = [
         (x, y, row) for x, y, row in figures if not any(a <= x and b >= y and (a, b) != (x, y) for a, b, _ in figures)
@@ -64,7 +64,7 @@ def pareto_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[Rep
     return [row for _, _, row in sorted(best, key=lambda item: (item[0], -item[1], item[2].number))]
 
 
-def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow, Value, float]]:
+def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[Scores, Value, float]]:
     """Compare the F1 of every other row with that of one family's front at as many tokens.
 
     Rows whose pieces cross spaces are compared with such rows only. The F1 of the front is read off the straight line between two
@@ -72,14 +72,14 @@ def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow
     """
     fronts = {
         crosses: [
-            (row.scores["fertility"].value, row.scores[HEADLINE].value)
+            (row.values["fertility"].value, row.values[HEADLINE].value)
             for row in pareto_front((r for r in report.rows if r.family == family and across(r) == crosses), HEADLINE)
         ]
         for crosses in (False, True)
     }
     compared_rows = []
     for row in report.rows:
-        x, f1 = row.scores.get("fertility"), row.scores.get(HEADLINE)
+        x, f1 = row.values.get("fertility"), row.values.get(HEADLINE)
         if row.family in (family, "analyser", "trivial") or x is None or f1 is None:
             continue
         for (a, low), (b, high) in pairwise(fronts[across(row)]):
@@ -89,16 +89,16 @@ def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow
     return compared_rows
 
 
-def across(row: ReportRow) -> bool:
+def across(row: Scores) -> bool:
     """Whether pieces of a row cross spaces; runs of spaces inside a piece are rarer than one token in a thousand."""
-    share = row.scores.get("inner_space_share")
+    share = row.values.get("inner_space_share")
     return share is not None and share.value > 0.001
 
 
-def by_kind(report: Report) -> list[tuple[GoldInfo, list[ReportRow]]]:
+def by_kind(report: Report) -> list[tuple[GoldInfo, list[Scores]]]:
     """Each gold corpus with kinds of border, and the rows that have their recall."""
     tables = [
-        (gold, [row for row in report.rows if any(f"recall:{kind}@{gold.name}" in row.scores for kind in gold.kinds)])
+        (gold, [row for row in report.rows if any(f"recall:{kind}@{gold.name}" in row.values for kind in gold.kinds)])
         for gold in report.golds
     ]
     return [(gold, rows) for gold, rows in tables if rows]
@@ -112,7 +112,7 @@ def units_of(report: Report) -> str:
 
 def outliers(report: Report) -> set[int]:
     """Numbers of the rows with less than half or more than twice the median fertility, which would squeeze all others in a drawing."""
-    figures = {row.number: row.scores["fertility"].value for row in report.rows if "fertility" in row.scores}
+    figures = {row.number: row.values["fertility"].value for row in report.rows if "fertility" in row.values}
     if not figures:
         return set()
     middle = median(figures.values())

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from koktok.errors import ArtifactError
 from koktok.files import Product
-from koktok.metrics import Definition, Difference, Value
+from koktok.metrics import Definition, Scores
 
 FORMAT: Final = "koktok-report"
 VERSION: Final = 5
@@ -76,31 +76,6 @@ class SpanInfo(_Frozen):
     resampled: str = ""
 
 
-class ReportRow(_Frozen):
-    """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured.
-
-    `scores` are by metric, and METRIC@WHERE of one text or one gold corpus (`recall:KIND@GOLD` of a kind of boundary);
-    `differences` are the row's figures minus the reference's on the same lines, by metric.
-    """
-
-    number: int
-    name: str
-    spec: str
-    family: str
-    vocab_size: int | None = None
-    why: str = ""
-    failed: bool = False
-    notes: list[str] = []
-    signature: str = ""
-    scores: dict[str, Value] = {}
-    differences: dict[str, Difference] = {}
-
-    @property
-    def ran(self) -> bool:
-        """Whether there are figures."""
-        return not self.why
-
-
 class Sentence(_Frozen):
     """A text, its gold cuts (None where there are none), and the tokens of each row, by number, as spans.
 
@@ -137,7 +112,7 @@ class Report(_Frozen):
     golds: list[GoldInfo]
     spans: list[SpanInfo] = []
     beside: list[TextInfo] = []
-    rows: list[ReportRow]
+    rows: list[Scores]
     reference: str = ""
     sentences: list[Sentence] = []
     remarks: list[str] = []

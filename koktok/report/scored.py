@@ -1,46 +1,19 @@
-"""Scores of the metrics as rows of a report: figures and signatures, without figures that are undefined."""
+"""What a report says of its text, gold morphemes and spans."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koktok.metrics.boundaries import trivial_rows
 from koktok.metrics.gold import GOLD_BOUNDARIES
-from koktok.report.schema import GoldInfo, ReportRow, SpanInfo, TextInfo
+from koktok.report.schema import GoldInfo, SpanInfo, TextInfo
 
 if TYPE_CHECKING:
-    from koktok.metrics import GoldPage, Scores, Text
+    from koktok.metrics import GoldPage, Text
     from koktok.metrics.spans import SpanPage
-    from koktok.tokenizer.protocol import Tokenizer
-
-
-def row_of(tokenizer: Tokenizer, scores: Scores) -> ReportRow:
-    """A row of figures, without its number and family."""
-    return ReportRow(
-        number=0,
-        name=tokenizer.name,
-        spec=tokenizer.spec,
-        family="",
-        vocab_size=tokenizer.size,
-        notes=list(tokenizer.notes),
-        signature=_signature(scores.signature),
-        scores={name: value for name, value in sorted(scores.values.items()) if math.isfinite(value.value)},
-    )
-
-
-def _signature(parts: Mapping[str, Any]) -> str:
-    """Parts of a signature in one line, as sacrebleu writes them: `key:value|key:value`."""
-
-    def spelled(value: Any) -> str:
-        if isinstance(value, Mapping):
-            return ",".join(f"{key}={spelled(item)}" for key, item in sorted(value.items()))
-        return ",".join(map(spelled, value)) if isinstance(value, list | tuple) else str(value)
-
-    return "|".join(f"{key}:{spelled(value)}" for key, value in parts.items() if value not in (None, "", [], {}))
 
 
 def texts_of(text: Text | None) -> list[TextInfo]:

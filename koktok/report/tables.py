@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from koktok.metrics import Definition, Difference, Value
+from koktok.metrics import Definition, Difference, Scores, Value
 from koktok.report.charts import Label
 from koktok.report.korean import KOREAN, korean_units
 from koktok.report.rows import HEADLINE, by_kind, columns_of, compared, equal_tokens, pareto_front, units_of
-from koktok.report.schema import Report, ReportRow
+from koktok.report.schema import Report
 
 ARROWS: Final = {"lower": "\u00a0↓", "higher": "\u00a0↑", "one": "\u00a0→1", "none": ""}
 
@@ -44,7 +44,7 @@ class Table:
     """A table with a row for each tokenizer, whose number and name come first."""
 
     columns: Sequence[Column]
-    rows: Sequence[tuple[ReportRow, Sequence[Cell]]]
+    rows: Sequence[tuple[Scores, Sequence[Cell]]]
     title: Label = ("", "")
     sizes: bool = False
     """Whether the size of the vocabulary comes behind the name."""
@@ -155,7 +155,7 @@ def measured(report: Report, measures: Sequence[Definition]) -> Table:
         )
         for m in measures
     ]
-    rows = [(row, [figure(row.scores.get(m.name), m) for m in measures] if row.ran else []) for row in report.rows]
+    rows = [(row, [figure(row.values.get(m.name), m) for m in measures] if row.ran else []) for row in report.rows]
     return Table(columns, rows, sizes=True, front=frozenset(row.number for row in pareto_front(report.rows)))
 
 
@@ -171,13 +171,13 @@ def _summary_text(report: Report) -> Label:
     )
 
 
-def _ran(report: Report) -> Iterable[ReportRow]:
+def _ran(report: Report) -> Iterable[Scores]:
     return (row for row in report.rows if row.ran)
 
 
 def _gold(report: Report) -> Section:
-    def cell(row: ReportRow, gold: str) -> Cell:
-        f1, *others = (row.scores.get(f"boundary_{part}@{gold}") for part in ("f1", "precision", "recall"))
+    def cell(row: Scores, gold: str) -> Cell:
+        f1, *others = (row.values.get(f"boundary_{part}@{gold}") for part in ("f1", "precision", "recall"))
         shown = ", ".join(plain_figure(other.value if other else None).text for other in others)
         return Cell(f"{f1.value:.3f}", f"({shown})", f1.value) if f1 else Cell()
 
@@ -212,14 +212,14 @@ def _kinds(report: Report) -> Section:
     )
 
 
-def _three(row: ReportRow, name: str) -> Cell:
-    return plain_figure(row.scores[name].value if name in row.scores else None)
+def _three(row: Scores, name: str) -> Cell:
+    return plain_figure(row.values[name].value if name in row.values else None)
 
 
 def _spans(report: Report) -> Section:
     measure = report.measure("span_borders")
     rows = [
-        (row, [figure(row.scores.get(f"span_borders@{one.name}"), measure) for one in report.spans] if measure else [])
+        (row, [figure(row.values.get(f"span_borders@{one.name}"), measure) for one in report.spans] if measure else [])
         for row in _ran(report)
     ]
     return Section(
@@ -236,7 +236,7 @@ def _spans(report: Report) -> Section:
 
 def _equal(report: Report) -> Section:
     rows = [
-        (row, [_three(row, "fertility"), plain_figure(row.scores[HEADLINE].value), plain_figure(ours)])
+        (row, [_three(row, "fertility"), plain_figure(row.values[HEADLINE].value), plain_figure(ours)])
         for row, _, ours in equal_tokens(report)
     ]
     columns = [

@@ -24,9 +24,11 @@ from koktok.adapters.trivial import OpenVocabulary
 from koktok.errors import InputError, UsageError
 from koktok.metrics import (
     GoldPage,
+    Material,
     Page,
     PageTokens,
     Parallel,
+    Settings,
     Table,
     Text,
     compare,
@@ -38,7 +40,7 @@ from koktok.metrics.fidelity import PROBES
 from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
-from koktok.metrics.statistics import Units, Value, around, holm, jackknife, paired, standard_error, student_p
+from koktok.metrics.statistics import Units, around, holm, jackknife, paired, standard_error, student_p
 from koktok.metrics.vocabulary import WORD_LISTS, reachable
 from koktok.tokenizer.protocol import Tokenizer
 
@@ -70,8 +72,12 @@ def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], dat
     lines = [line for line in lines if line.strip()] or ["가"]
     subject = load(data.draw(st.sampled_from(["syllables", "bytes", "eojeols"])))
     at = data.draw(st.integers(0, len(lines)))
-    whole = score(subject, Text.of({"x": lines}), resamples=0)
-    parts = [score(subject, Text.of({"x": part}), resamples=0) for part in (lines[:at], lines[at:]) if part]
+    whole = score(subject, Material(Text.of({"x": lines})), Settings(resamples=0))
+    parts = [
+        score(subject, Material(Text.of({"x": part})), Settings(resamples=0))
+        for part in (lines[:at], lines[at:])
+        if part
+    ]
     whole_again = joined([part.statistics for part in parts])
     assert whole_again.histogram is not None
     assert whole.statistics.histogram is not None
@@ -84,9 +90,9 @@ def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], dat
 
 
 def test_gold_shards_add_up(subject: Tokenizer) -> None:
-    whole = score(subject, gold=[GOLD], resamples=0)
+    whole = score(subject, Material(golds=[GOLD]), Settings(resamples=0))
     halves = [
-        score(subject, gold=[GoldCorpus("own", True, part, 2 * len(part))], resamples=0)
+        score(subject, Material(golds=[GoldCorpus("own", True, part, 2 * len(part))]), Settings(resamples=0))
         for part in (GOLD.sentences[:23], GOLD.sentences[23:])
     ]
     whole_again = joined([half.statistics for half in halves])
@@ -102,9 +108,9 @@ def test_a_misspelt_column_is_an_error(subject: Tokenizer, text: Text, monkeypat
     wrong = replace(known["fertility"], name="wrong", value=lambda sums: sums["tokens"] / sums["eojols"])
     monkeypatch.setitem(_KNOWN, "wrong", wrong)
     with pytest.raises(KeyError, match="eojols"):
-        score(subject, text, resamples=0)
+        score(subject, Material(text), Settings(resamples=0))
     monkeypatch.delitem(_KNOWN, "wrong")
-    found = score(subject, text, resamples=0)
+    found = score(subject, Material(text), Settings(resamples=0))
     assert {name for name, m in known.items() if m.table == "text" and name not in found.values} == {"nsl"}
     assert known["nsl"].optional == "reference_tokens"
     with pytest.raises(UsageError, match="`nsl` was not measured for both"):
@@ -117,9 +123,9 @@ def test_blocks_of_shards_stay_apart() -> None:
 
 
 def test_batches_change_nothing(subject: Tokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = score(subject, text, resamples=50).as_dict()
+    whole = score(subject, Material(text), Settings(resamples=50)).model_dump_json()
     monkeypatch.setattr("koktok.metrics.page.BATCH", 300)
-    assert score(subject, text, resamples=50).as_dict() == whole
+    assert score(subject, Material(text), Settings(resamples=50)).model_dump_json() == whole
 
 
 @given(st.lists(korean_text(), max_size=5))
@@ -137,13 +143,13 @@ def test_tokens_of_a_page_never_reach_over_a_line(lines: list[str]) -> None:
 
 
 def test_intervals_hold_the_value_and_shrink_with_the_text(subject: Tokenizer, text: Text) -> None:
-    value = score(subject, text, resamples=300).values["fertility"]
+    value = score(subject, Material(text), Settings(resamples=300)).values["fertility"]
     assert value.low is not None
     assert value.high is not None
     assert value.low < value.value < value.high
     twice = Text.of({f"{k}{name}": [text.lines[i] for i in np.flatnonzero(text.domains == k)]
                      for name in "abcd" for k in range(len(text.names))})  # fmt: skip
-    wide = score(subject, twice, resamples=300).values["fertility"]
+    wide = score(subject, Material(twice), Settings(resamples=300)).values["fertility"]
     assert wide.value == pytest.approx(value.value)
     assert wide.high is not None
     assert wide.low is not None
@@ -264,11 +270,11 @@ def test_documents_and_domains_are_what_is_resampled() -> None:
     few, many = (Text.of({f"d{k}": ["하늘이 맑다"] * (k + 1) for k in range(n)}) for n in (4, 5))
     assert repr(few.units) == "4 blocks of 50 lines"
     assert repr(many.units) == "5 domains"
-    found = score(load("syllables"), many, gold=[page], resamples=50)
+    found = score(load("syllables"), Material(many, golds=[page]), Settings(resamples=50))
     assert found.values["fertility"].units == 5
     assert found.values["fertility@d4"].units == 0  # five lines are one block, and one block says nothing
     assert found.values["boundary_f1@own"].units == len(page.units) == 10
-    assert found.signature["units"] == {"text": "5 domains", "own": repr(page.units)}
+    assert found.parts["units"] == {"text": "5 domains", "own": repr(page.units)}
 
 
 def test_documents_give_the_width_of_documents() -> None:
@@ -346,8 +352,8 @@ def test_paired_tests_see_what_separate_intervals_hide() -> None:
 
 
 def test_compare_takes_names_of_text_gold_and_distribution(subject: Tokenizer, text: Text) -> None:
-    one = score(subject, text, gold=[GOLD], resamples=20)
-    two = score(load("bytes"), text, gold=[GOLD], resamples=20)
+    one = score(subject, Material(text, golds=[GOLD]), Settings(resamples=20))
+    two = score(load("bytes"), Material(text, golds=[GOLD]), Settings(resamples=20))
     assert compare(one, two, "fertility", resamples=100).p < 0.05  # of six domains
     assert compare(one, two, "boundary_f1", resamples=50) == compare(one, two, "boundary_f1@own", resamples=50)
     assert compare(one, two, "renyi_efficiency").low is not None
@@ -356,12 +362,7 @@ def test_compare_takes_names_of_text_gold_and_distribution(subject: Tokenizer, t
     with pytest.raises(UsageError, match="not measured for both"):
         compare(one, two, "round_trip_nfc")
     with pytest.raises(UsageError, match="not measured on the same text"):
-        compare(one, score(subject, Text.of({"x": text.lines[:50]}), resamples=0), "fertility")
-
-
-def test_undefined_values_become_null() -> None:
-    plain = {"value": None, "low": None, "high": None, "n": 0, "units": 0}
-    assert Value(math.nan, None, math.inf).as_dict() == plain
+        compare(one, score(subject, Material(Text.of({"x": text.lines[:50]})), Settings(resamples=0)), "fertility")
 
 
 # ── signatures ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -371,11 +372,11 @@ def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_p
     mini = ROOT / "corpora" / "mini"
     script = (
         "import json, sys\n"
-        "from koktok.metrics import Text, score\n"
+        "from koktok.metrics import Material, Settings, Text, score\n"
         "from koktok.adapters import load\n"
         f"text = Text.read([{str(mini / 'news.txt')!r}, {str(mini / 'comments.txt')!r}])\n"
-        f"scores = score(load({str(trained())!r}), text, extended=True, sample=40, resamples=50)\n"
-        "print(json.dumps(scores.as_dict(), sort_keys=True))\n"
+        f"scores = score(load({str(trained())!r}), Material(text), Settings(True, 40, 50))\n"
+        "print(json.dumps([json.loads(scores.model_dump_json()), scores.parts], sort_keys=True))\n"
     )
     made = [
         subprocess.run(
@@ -384,14 +385,14 @@ def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_p
         for s in ("1", "2")
     ]
     assert made[0].stdout == made[1].stdout
-    found = json.loads(made[0].stdout)
-    assert found["signature"]["text"]
-    assert found["signature"]["tokenizer"] == found["tokenizer"]["digest"]
-    assert set(found["signature"]["libraries"]) >= {"koktok", "numpy"}
-    assert {"fertility@comments", "fertility@news"} <= found["values"].keys()
-    assert {"fertility", "round_trip_nfc", "reachability", "stability_typo"} <= set(found["values"])
-    assert found["values"]["round_trip_nfc"]["value"] == 1
-    assert found["values"]["control_injection"]["value"] == 0
+    found, signature = json.loads(made[0].stdout)
+    assert signature["text"]
+    assert f"tokenizer:{signature['tokenizer']}" in found["signature"]
+    assert set(signature["libraries"]) >= {"koktok", "numpy"}
+    assert {"fertility@comments", "fertility@news"} <= found["scores"].keys()
+    assert {"fertility", "round_trip_nfc", "reachability", "stability_typo"} <= set(found["scores"])
+    assert found["scores"]["round_trip_nfc"]["value"] == 1
+    assert found["scores"]["control_injection"]["value"] == 0
 
 
 def test_the_digest_of_a_text_knows_lines_and_domains() -> None:
@@ -406,7 +407,7 @@ def test_the_digest_of_a_text_knows_lines_and_domains() -> None:
 
 def test_nothing_to_measure_is_told() -> None:
     with pytest.raises(UsageError, match="expected text, gold or spans"):
-        score(load("bytes"))
+        score(load("bytes"), Material())
     with pytest.raises(UsageError, match="as many lines"):
         Parallel(["가"], [])
 
@@ -417,19 +418,20 @@ def test_nothing_to_measure_is_told() -> None:
 def test_parallel_english_and_code(subject: Tokenizer) -> None:
     values = score(
         load("bytes"),
-        Text.of({"ko": ["하늘"]}),
-        parallel=Parallel(["하늘", "물"], ["sky", "water"]),
-        english=Text.of({"en": ["the sky is blue"]}),
-        code=Text.of({"py": ["    return  1"]}),
-        resamples=0,
+        Material(
+            Text.of({"ko": ["하늘"]}),
+            parallel=Parallel(["하늘", "물"], ["sky", "water"]),
+            english=Text.of({"en": ["the sky is blue"]}),
+            code=Text.of({"py": ["    return  1"]}),
+        ),
+        Settings(resamples=0),
     ).values
     assert values["parity"].value == pytest.approx(9 / 8)
     assert values["premium"].value == pytest.approx((6 / 3 + 3 / 5) / 2)
     assert values["english_fertility"].value == pytest.approx(15 / 4)
     assert values["code_tokens_per_byte"].value == 1
-    syllables = score(
-        load("syllables"), code=Text.of({"py": ["    return  1"]}), text=Text.of({"ko": ["하늘"]}), resamples=0
-    )
+    both = Material(Text.of({"ko": ["하늘"]}), code=Text.of({"py": ["    return  1"]}))
+    syllables = score(load("syllables"), both, Settings(resamples=0))
     assert syllables.values["code_tokens_per_byte"].value == pytest.approx(
         7 / 13
     )  # indentation is no token there, but counts
@@ -456,12 +458,14 @@ def test_perturbations_are_deterministic_and_say_which_characters_stayed(name: s
 
 
 def test_syllables_are_stable_and_words_are_not(text: Text) -> None:
-    stable = score(load("syllables"), text, extended=True, sample=60, resamples=0).values
+    stable = score(load("syllables"), Material(text), Settings(extended=True, sample=60, resamples=0)).values
     assert all(stable[f"stability_{name}"].value == 1 for name in PERTURBATIONS if name != "all_spaces")
     assert stable["fertility_change_no_spaces"].value == 0
     assert stable["context_change"].value == 0
     assert math.isnan(
-        score(load("eojeols"), text, extended=True, sample=60, resamples=0).values["stability_typo"].value
+        score(load("eojeols"), Material(text), Settings(extended=True, sample=60, resamples=0))
+        .values["stability_typo"]
+        .value
     )
 
 
@@ -473,7 +477,7 @@ def test_a_pieces_reach_is_found(tmp_path: Path) -> None:
     bpe.save(str(tmp_path / "tokenizer.json"))
     subject = load(str(tmp_path))
     assert reachable(subject).tolist() == [1, 1, 1, 1, 0]
-    values = score(subject, gold=[GOLD], extended=True, resamples=0).values
+    values = score(subject, Material(golds=[GOLD]), Settings(extended=True, resamples=0)).values
     assert values["reachability"].value == 4 / 5
     with pytest.raises(ValueError, match="open vocabulary"):
         reachable(load("syllables"))
@@ -491,7 +495,7 @@ def test_special_tokens_by_name_are_found_out(tmp_path: Path) -> None:
     bpe = Tokenizer(models.BPE({"가": 0}, [], unk_token=None))
     bpe.add_special_tokens(["</s>"])
     bpe.save(str(tmp_path / "tokenizer.json"))
-    values = score(load(str(tmp_path)), gold=[GOLD], extended=True, resamples=0).values
+    values = score(load(str(tmp_path)), Material(golds=[GOLD]), Settings(extended=True, resamples=0)).values
     assert values["control_injection"].value > 0
     assert values["control_injection_wide"].value == 0
 
@@ -506,7 +510,7 @@ def test_probes_name_what_is_lost() -> None:
     whole = Lossy(
         "x", "x", lambda lines: [[(k, k + 1) for k, c in enumerate(line) if c != "\t"] for line in lines], digest=""
     )
-    scores = score(whole, Text.of({"x": ["가\t나", "다 라"]}), extended=True, resamples=0)
+    scores = score(whole, Material(Text.of({"x": ["가\t나", "다 라"]})), Settings(extended=True, resamples=0))
     assert scores.values["round_trip_strict"].value == 0.5
     assert [name for name, ok in scores.details["probes"].items() if not ok] == ["tab"]
     assert scores.values["round_trip_probes"].value == pytest.approx(1 - 1 / len(PROBES))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from koktok.adapters import load
 from koktok.adapters.trivial import OpenVocabulary
-from koktok.metrics import GoldPage, Page, PageTokens, Text, score
+from koktok.metrics import GoldPage, Material, Page, PageTokens, Settings, Text, score
 from koktok.metrics.borders import border_share
 from koktok.metrics.boundaries import boundary_table, by_type
 from koktok.metrics.consistency import consistency
@@ -67,7 +67,7 @@ LINES = list(PIECES)
 
 @pytest.fixture(scope="module")
 def values() -> dict[str, float]:
-    scores = score(Fixed(PIECES, unknown="뷁"), Text.of({"all": LINES}), resamples=0)
+    scores = score(Fixed(PIECES, unknown="뷁"), Material(Text.of({"all": LINES})), Settings(resamples=0))
     return {name: value.value for name, value in scores.values.items()}
 
 
@@ -129,7 +129,7 @@ def test_counts_of_real_tokenizers_by_loops(name: str, trained: Callable[..., Pa
         sums["hidden"] += sum(any(a < p < b for a, b in spans) for p in gaps)
         sums["split"] += sum(b[0] < a[1] for a, b in pairwise(spans))
         sums["chars"] += len(line)
-    values = score(subject, Text.of({"x": lines}), reference=load("syllables"), resamples=0).values
+    values = score(subject, Material(Text.of({"x": lines})), Settings(resamples=0), reference=load("syllables")).values
     assert values["fertility"].value == pytest.approx(sums["tokens"] / sums["words"])
     assert values["pcw"].value == pytest.approx(sums["continued"] / sums["words"])
     assert values["hangul_fertility"].value == pytest.approx(sums["hangul_tokens"] / sums["hangul_words"])
@@ -155,7 +155,7 @@ def test_borders_are_counted_by_their_definition(name: str, trained: Callable[..
             at = places[int.from_bytes(drawn[:8], "little") % len(places)]
             whole, before = (subject.encode_lines([text])[0].tolist() for text in (line, line[:at]))
             moved += whole[: len(before)] != before
-    found = score(subject, Text.of({"x": lines}), resamples=0).values["borders"].value
+    found = score(subject, Material(Text.of({"x": lines})), Settings(resamples=0)).values["borders"].value
     assert found == pytest.approx(moved / spaces)
     assert (found > 0) == wide
     assert border_share(subject, lines) == found
@@ -191,7 +191,7 @@ def test_boundary_scores_by_hand() -> None:
             "먹었다 먹었다": ["먹었", "다 ", "먹", "었", "다"],
         }
     )
-    scores = score(subject, gold=[GOLD], resamples=0)
+    scores = score(subject, Material(golds=[GOLD]), Settings(resamples=0))
     v = {name: value.value for name, value in scores.values.items()}
     # borders: 나|는 집|에 갔|다 · 학생|입니다 · 먹|었|다 먹|었|다 = 8; fused: 갔, 입 = 2
     # cuts: 집|에 갔|다 · 학생|입니 입니|다 · 먹었|다 먹|었 었|다 = 7; hits: 6
@@ -234,7 +234,7 @@ def test_boundary_scores_by_hand() -> None:
             "먹었다 먹었다": ["먹었다 먹었다"],
         }
     )
-    found = score(beside, gold=[GOLD], resamples=0).values
+    found = score(beside, Material(golds=[GOLD]), Settings(resamples=0)).values
     assert (found["boundary_precision"].value, found["over_split"].value) == (1, 0)
     assert row["reachable_recall"] == pytest.approx(8 / 10)
     assert row["coverage"] == pytest.approx(6 / 7)
@@ -255,7 +255,7 @@ KINDS_GOLD = GoldCorpus.of(
 
 def test_recall_by_kind_and_the_functional_f1_by_hand() -> None:
     subject = Fixed({"학생들은 공부하고 물병이다": ["학", "생", "들", "은 ", "공부", "하고 ", "물", "병이", "다"]})
-    scores = score(subject, gold=[KINDS_GOLD], resamples=0)
+    scores = score(subject, Material(golds=[KINDS_GOLD]), Settings(resamples=0))
     v = {name: value.value for name, value in scores.values.items()}
     kinds = {name[7:-6]: n for name, n in v.items() if name.startswith("recall:") and n == n}
     assert kinds == {"*|XSN": 1, "N|J": 1, "*|XSV": 1, "XS|E": 0, "N|N": 1, "*|VCP": 0, "VCP|E": 1}
@@ -271,10 +271,13 @@ def test_the_headline_is_the_mean_of_the_gold_corpora_that_people_made() -> None
     subject = load("syllables")
 
     def headline(*golds: GoldCorpus) -> float:
-        return score(subject, gold=golds, resamples=0).values["boundary_f1_macro"].value
+        return score(subject, Material(golds=golds), Settings(resamples=0)).values["boundary_f1_macro"].value
 
     first, second = (replace(gold, human=True) for gold in (GOLD, KINDS_GOLD))
-    assert headline(first) == score(subject, gold=[GOLD], resamples=0).values["boundary_f1_functional"].value
+    assert (
+        headline(first)
+        == score(subject, Material(golds=[GOLD]), Settings(resamples=0)).values["boundary_f1_functional"].value
+    )
     assert headline(first, second) == pytest.approx((headline(first) + headline(second)) / 2)
     silver = replace(second, human=False)
     assert headline(first, silver) == headline(first) != headline(second)
@@ -334,14 +337,14 @@ def test_boundary_f1_of_real_tokenizers_by_sets(
         )
         segments += len(pieces)
         morphemes += len(sentence.morphemes)
-    values = score(subject, gold=[gold], resamples=0).values
+    values = score(subject, Material(golds=[gold]), Settings(resamples=0)).values
     assert values["boundary_f1"].value == pytest.approx(2 * hits / (made + wanted) if made + wanted else math.nan)
     assert values["token_f1"].value == pytest.approx(2 * exact / (segments + morphemes))
     assert values["boundary_f1@silver"] == values["boundary_f1"]
 
 
 def test_one_token_a_syllable_is_the_trivial_row() -> None:
-    scores = score(load("syllables"), gold=[GOLD], resamples=0)
+    scores = score(load("syllables"), Material(golds=[GOLD]), Settings(resamples=0))
     assert scores.values["boundary_f1"].value == pytest.approx(scores.trivial["tiny"]["syllables_f1"])
     assert scores.values["boundary_recall"].value == 1
 
@@ -353,7 +356,7 @@ def test_f1_never_exceeds_the_arithmetic_bound(data: st.DataObject) -> None:
         cuts = sorted(data.draw(st.sets(st.integers(1, len(sentence.text) - 1))))
         edges = [0, *cuts, len(sentence.text)]
         pieces[sentence.text] = [sentence.text[a:b] for a, b in pairwise(edges)]
-    values = score(Fixed(pieces), gold=[GOLD], resamples=0).values
+    values = score(Fixed(pieces), Material(golds=[GOLD]), Settings(resamples=0)).values
     f1, bound = values["boundary_f1"].value, values["boundary_ceiling"].value
     assert math.isnan(f1) or f1 <= bound + 1e-12
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from koktok.adapters import load
 from koktok.cli import app
 from koktok.errors import InputError
-from koktok.metrics import score
+from koktok.metrics import Material, Settings, score
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
 from koktok.text.normalize import normalized
 
@@ -82,7 +82,7 @@ def test_characters_express_every_span_and_whole_eojeols_only_theirs(data: st.Da
     end = data.draw(st.sampled_from([i for i in places if i >= start])) + 1
     corpus = SpanCorpus("drawn", [text], [[(start, end)]], [0])
     values = {
-        name: score(load(name), spans=[corpus], resamples=0).values["span_borders@drawn"].value
+        name: score(load(name), Material(spans=[corpus]), Settings(resamples=0)).values["span_borders@drawn"].value
         for name in ("syllables", "eojeols")
     }
     assert values["syllables"] == 1

@@ -11,10 +11,10 @@ from conftest import koktok
 from eval.leaderboard import merged, page
 from eval.speed import SpeedReport, SpeedRow
 from koktok.errors import InputError
-from koktok.metrics import Definition, Value
+from koktok.metrics import Definition, Scores, Settings, Value
 from koktok.report import Report, benchmark
 from koktok.report.measure import Entry, measure
-from koktok.report.schema import ReportRow, TextInfo
+from koktok.report.schema import TextInfo
 
 CONLLU = "1\t집에\t집+에\tNOUN\tNNG+JKB\t_\t0\troot\t_\t_\n2\t갔다\t가+았+다\tVERB\tVV+EP+EF\t_\t1\tdep\t_\t_\n\n"
 
@@ -37,7 +37,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def report(name: str, tokens: float, f1: float, size: int, digest: str = "d" * 16) -> Report:
-    row = ReportRow(
+    row = Scores(
         number=1,
         name=name,
         spec="hf:a",
@@ -70,7 +70,9 @@ def test_a_submission_is_a_report_that_the_leaderboard_takes(small: Path, tmp_pa
     files = []
     for spec in ("syllables", "bytes"):
         files.append(tmp_path / f"{spec}.json")
-        files[-1].write_text(measure([Entry(spec)], benchmark.material(), resamples=0).to_json(), encoding="utf-8")
+        files[-1].write_text(
+            measure([Entry(spec)], benchmark.material(), Settings(resamples=0)).to_json(), encoding="utf-8"
+        )
     told = page(merged(files))
     assert "| syllables | – | 2.250 |" in told
     assert "| bytes | – |" in told or "| bytes | 256 |" in told
@@ -102,7 +104,7 @@ def test_the_leaderboard_stands_by_size_and_marks_the_front(tmp_path: Path) -> N
 def test_changes_of_the_lines_stand_in_tables_of_their_own(tmp_path: Path) -> None:
     made = report("a", 1, 1, 1)
     robust = {"stability_typo": Value(0.75), "fertility_change_typo": Value(0.5), "fertility_change_nfd": Value(2.0)}
-    row = made.rows[0].model_copy(update={"scores": made.rows[0].scores | robust})
+    row = made.rows[0].model_copy(update={"scores": made.rows[0].values | robust})
     file = tmp_path / "a.json"
     file.write_text(made.model_copy(update={"rows": [row]}).to_json(), encoding="utf-8")
     told = page(merged([file]))
@@ -126,12 +128,12 @@ def test_english_and_code_stand_side_by_side_only_where_they_are_the_same(tmp_pa
     files = []
     for name, digest in {"a": "d", "b": "d", "c": "e"}.items():
         made = report(name, 1, 1, 1)
-        row = made.rows[0].model_copy(update={"scores": made.rows[0].scores | {"english_fertility": Value(1.5)}})
+        row = made.rows[0].model_copy(update={"scores": made.rows[0].values | {"english_fertility": Value(1.5)}})
         beside = [made.texts[0].model_copy(update={"name": "wiki-en", "digest": digest * 16})]
         files.append(tmp_path / f"{name}.json")
         files[-1].write_text(made.model_copy(update={"rows": [row], "beside": beside}).to_json(), encoding="utf-8")
     found = merged(files)
-    assert ["english_fertility" in row.scores for row in found.rows] == [True, True, False]
+    assert ["english_fertility" in row.values for row in found.rows] == [True, True, False]
     assert "English and code: wiki-en." in page(found)
 
 

@@ -56,14 +56,19 @@ def test_gold_says_who_is_right(pair: tuple[str, str]) -> None:
 
 def test_the_interval_is_that_of_a_report(pair: tuple[str, str]) -> None:
     """One rule: the same units, the same draws, the same numbers."""
-    from koktok.metrics import Text, compare, score
+    from koktok.metrics import Material, Settings, Text, compare, score
 
     domains = {f"d{k}": ["학교에서는 집"] * (k + 1) + ["집에서 집"] * (3 * k) for k in range(6)}
     a, b = map(load, pair)
     changes = difference(a, b, domains | {"d0": ["", *domains["d0"]]})  # what is blank is no unit
     found = changes.fertility_difference
     text = Text.of(domains)
-    other = compare(score(b, text, resamples=0), score(a, text, resamples=0), "fertility", resamples=1000)
+    other = compare(
+        score(b, Material(text), Settings(resamples=0)),
+        score(a, Material(text), Settings(resamples=0)),
+        "fertility",
+        resamples=1000,
+    )
     assert (found.value, found.low, found.high, found.p) == pytest.approx(
         (other.value, other.low, other.high, other.p), abs=1e-8
     )
@@ -115,7 +120,7 @@ def test_the_verb_ends_like_diff(tmp_path: Path, pair: tuple[str, str]) -> None:
 
 
 def test_the_verdict_is_the_metric_of_a_report(pair: tuple[str, str]) -> None:
-    from koktok.metrics import score
+    from koktok.metrics import Material, Settings, score
 
     words = [
         ("학교에서는", ["학교", "에서", "는"], ["NNG", "JKB", "JX"], False),
@@ -124,5 +129,7 @@ def test_the_verdict_is_the_metric_of_a_report(pair: tuple[str, str]) -> None:
     gold = GoldCorpus.of("tiny", [words], human=True)
     sides = [load(spec) for spec in pair]
     (judged,) = difference(*sides, ["집"], gold=[gold]).judged
-    measured = [score(side, gold=[gold], resamples=0).values["boundary_f1"].value for side in sides]
+    measured = [
+        score(side, Material(golds=[gold]), Settings(resamples=0)).values["boundary_f1"].value for side in sides
+    ]
     assert [judged.f1_a, judged.f1_b] == pytest.approx(measured)

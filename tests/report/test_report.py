@@ -19,14 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.metrics import Definition, Difference, Text, Value
+from koktok.metrics import Definition, Difference, Scores, Settings, Text, Value
 from koktok.metrics.gold import GoldCorpus
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, pareto_front
-from koktok.report.schema import GoldInfo, ReportRow, Sentence, TextInfo
+from koktok.report.schema import GoldInfo, Sentence, TextInfo
 
 Trained = Callable[..., Path]
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -40,7 +40,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
         Definition(name="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
     ]
     rows = [
-        ReportRow(
+        Scores(
             number=1,
             name=name,
             spec="hf:a",
@@ -58,7 +58,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             },
             differences={"fertility": Difference(0.75, 0.5, 1.0, p=0.01, adjusted=0.04)},
         ),
-        ReportRow(
+        Scores(
             number=2,
             name="less",
             spec="sp:b",
@@ -67,7 +67,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             signature="tokenizer:def|seed:0",
             scores={"fertility": Value(1.5), "boundary_f1": Value(0.4)},
         ),
-        ReportRow(number=3, name="third", spec="package:c", family="package", why="`c` is not installed"),
+        Scores(number=3, name="third", spec="package:c", family="package", why="`c` is not installed"),
     ]
     return Report(
         title="Korean tokenizers",
@@ -264,7 +264,7 @@ def test_marks_of_a_sentence() -> None:
 @given(st.lists(st.tuples(st.floats(1, 5), st.floats(0, 1)), min_size=1, max_size=12))
 def test_the_front_is_what_nobody_beats(figures: list[tuple[float, float]]) -> None:
     rows = [
-        ReportRow(number=i, name=str(i), spec="", family="hf", scores={"fertility": Value(x), "boundary_f1": Value(y)})
+        Scores(number=i, name=str(i), spec="", family="hf", scores={"fertility": Value(x), "boundary_f1": Value(y)})
         for i, (x, y) in enumerate(figures, start=1)
     ]
     best = {row.number for row in pareto_front(rows)}
@@ -289,7 +289,7 @@ def test_analysers_are_never_on_the_front() -> None:
 def test_what_is_not_spelled_costs_nothing_and_wins_nothing() -> None:
     rows = list(example().rows)
     unread = {"unknown_eojeols": Value(0.18)}
-    rows[0] = rows[0].model_copy(update={"scores": rows[0].scores | unread})
+    rows[0] = rows[0].model_copy(update={"scores": rows[0].values | unread})
     assert [row.number for row in pareto_front(rows)] == [2]
 
 
@@ -316,15 +316,15 @@ def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
         Entry("eojeols", "words"),
         Entry("kiwi", why="asked not to"),
     ]
-    found = measure(entries, material(), resamples=20)
+    found = measure(entries, material(), Settings(resamples=20))
     assert [row.name for row in found.rows] == ["syllables", "package:nothing", "words", "kiwi"]
     assert [row.ran for row in found.rows] == [True, False, True, False]
     assert "no package is known for `nothing`" in found.rows[1].why
     assert found.rows[3].why == "asked not to"
-    assert found.rows[2].scores["fertility"].value == 1.0
-    assert found.rows[0].scores["boundary_recall@tiny"].value == 1.0
-    assert found.golds[0].syllables_f1 == pytest.approx(found.rows[0].scores["boundary_f1"].value)
-    assert {"fertility@essay", "fertility@more"} <= found.rows[0].scores.keys()
+    assert found.rows[2].values["fertility"].value == 1.0
+    assert found.rows[0].values["boundary_recall@tiny"].value == 1.0
+    assert found.golds[0].syllables_f1 == pytest.approx(found.rows[0].values["boundary_f1"].value)
+    assert {"fertility@essay", "fertility@more"} <= found.rows[0].values.keys()
     assert {row.number: set(row.differences) for row in found.rows if row.differences} == {
         3: {"fertility", "boundary_f1", "boundary_f1_macro"}
     }
@@ -332,7 +332,7 @@ def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
     assert found.resampled == f"{len(LINES) // 50 + 2} blocks of 50 lines"
     assert len(adjusted) == 1  # sixteen sentences are one block, which proves nothing
     assert all(one.adjusted >= one.p for one in found.rows[2].differences.values() if one.p is not None)
-    assert found.rows[0].scores["recall:N|J@tiny"].value == 1
+    assert found.rows[0].values["recall:N|J@tiny"].value == 1
     assert found.golds[0].kinds == {"N|J": 16, "J|J": 8, "E|E": 8}
     assert found.reference == "syllables"
     assert found.sentences[0].tokens == {1: [(0, 1), (1, 2), (3, 4), (4, 5)], 3: [(0, 2), (3, 5)]}
@@ -349,22 +349,22 @@ def test_a_library_that_breaks_becomes_a_row(monkeypatch: pytest.MonkeyPatch) ->
     broken = good("syllables")
     broken.__class__ = Broken
     monkeypatch.setattr(koktok.adapters, "load", lambda spec: broken if spec == "eojeols" else good(spec))
-    found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
+    found = measure([Entry("syllables"), Entry("eojeols")], material(), Settings(resamples=0))
     assert [(row.why, row.failed) for row in found.rows] == [("", False), ("IndexError: somewhere", True)]
 
 
 def test_no_resamples_no_intervals_and_every_row_runs() -> None:
-    found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
+    found = measure([Entry("syllables"), Entry("eojeols")], material(), Settings(resamples=0))
     assert [row.ran for row in found.rows] == [True, True]
     assert len(found.rows[1].differences) == 3
     assert {(one.low, one.p, one.adjusted) for one in found.rows[1].differences.values()} == {(None, None, None)}
-    assert all(cell.low is None for row in found.rows for cell in row.scores.values())
+    assert all(cell.low is None for row in found.rows for cell in row.values.values())
 
 
 def test_f1_at_equal_tokens_is_read_off_the_line_between_two_rows() -> None:
-    def row(number: int, family: str, tokens: float, f1: float) -> ReportRow:
+    def row(number: int, family: str, tokens: float, f1: float) -> Scores:
         cells = {"fertility": Value(tokens), "boundary_f1_macro": Value(f1)}
-        return ReportRow(number=number, name=str(number), spec="", family=family, scores=cells)
+        return Scores(number=number, name=str(number), spec="", family=family, scores=cells)
 
     rows = [
         row(1, "sp", 1.75, 0.5),
@@ -380,21 +380,10 @@ def test_f1_at_equal_tokens_is_read_off_the_line_between_two_rows() -> None:
     assert equal_tokens(example()) == []
     # pieces across spaces are compared with pieces across spaces
     for wide in (rows[2], rows[5]):
-        wide.scores["inner_space_share"] = Value(0.1)
+        wide.values["inner_space_share"] = Value(0.1)
     found = equal_tokens(example().model_copy(update={"rows": rows}))
     assert [r.number for r, *_ in found] == [1, 5]
     assert [ours for *_, ours in found] == pytest.approx([0.6 + 0.05 * 0.05 / 0.2, 0.7125])
-
-
-def test_finished_rows_are_kept_and_give_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = [Entry("syllables"), Entry("eojeols")]
-    first = measure(entries, material(), resamples=20, kept=tmp_path).to_json()
-    assert len(list(tmp_path.glob("*.json"))) == 2
-    import koktok.metrics
-
-    monkeypatch.setattr(koktok.metrics, "score", lambda *_, **__: pytest.fail("measured again"))
-    assert measure(entries, material(), resamples=20, kept=tmp_path).to_json() == first
-    assert measure(entries, material(), resamples=20, kept=tmp_path, title="t").title == "t"
 
 
 def test_what_cannot_be_asked() -> None:
@@ -414,7 +403,7 @@ def test_sentences_to_show_are_drawn_by_seed_and_fit_a_line() -> None:
 
 
 def test_names_are_distinct() -> None:
-    found = measure(entries_of(["syllables", "syllables", "a=eojeols"]), material(), resamples=0)
+    found = measure(entries_of(["syllables", "syllables", "a=eojeols"]), material(), Settings(resamples=0))
     assert [row.name for row in found.rows] == ["syllables", "syllables#2", "a"]
 
 
@@ -435,7 +424,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
     assert [gold.name for gold in found.golds] == ["kaist/dev", "gsd/dev"]
     assert [text.name for text in found.texts] == ["kaist/text", "gsd/text"]
     assert [row.name.split("/")[0] for row in found.rows] == ["kaist", "gsd"]
-    assert {"boundary_f1@kaist/dev", "boundary_f1@gsd/dev"} <= found.rows[0].scores.keys()
+    assert {"boundary_f1@kaist/dev", "boundary_f1@gsd/dev"} <= found.rows[0].values.keys()
 
 
 def test_two_gold_corpora_of_one_name_are_refused() -> None:

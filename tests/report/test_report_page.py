@@ -12,11 +12,10 @@ import pytest
 from conftest import ROOT
 from test_report import example
 
-from koktok.metrics import Value, metrics
+from koktok.metrics import Scores, Value, metrics
 from koktok.report import Report, to_html
 from koktok.report.korean import KOREAN, korean_note
 from koktok.report.rows import COLUMNS
-from koktok.report.schema import ReportRow
 
 SIZES = {390: 844, 1400: 900}
 
@@ -30,10 +29,8 @@ def crowded() -> Report:
         scores |= {"fertility": Value(x, x - 0.02, x + 0.02), "boundary_f1": Value(y, y - 0.02, y + 0.02)}
         row = base.rows[0].model_copy(update={"number": k + 1, "name": f"row-{k + 1}_32k", "scores": scores})
         rows.append(row)
-    rows.append(
-        ReportRow(number=15, name="package:o200k_base", spec="package:x", family="package", why="not installed")
-    )
-    measures = [metric for name, metric in metrics().items() if name in rows[0].scores]
+    rows.append(Scores(number=15, name="package:o200k_base", spec="package:x", family="package", why="not installed"))
+    measures = [metric for name, metric in metrics().items() if name in rows[0].values]
     return base.model_copy(update={"rows": rows, "measures": measures})
 
 
