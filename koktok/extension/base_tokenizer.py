@@ -23,7 +23,7 @@ from koktok.adapters.conversion import hf_config, hf_definition
 from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
 from koktok.adapters.sentencepiece_adapter import with_tokens
 from koktok.errors import ArtifactError, asking
-from koktok.files import read_bounded, read_whole
+from koktok.files import read_bounded, read_whole, standing
 from koktok.formats.folder import TOKENIZER, is_imported, is_koktoks
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.vocabularies import folder_of
@@ -231,21 +231,27 @@ def opened(definition: dict[str, Any], text: str | None = None) -> HuggingFace:
 def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[str, int] | None = None) -> Base:
     """Open a tokenizer to extend, or refuse it."""
     folder = folder_of(Path(reference))
-    if is_koktoks(folder) and not is_imported(folder):
-        file = folder / "tokenizer.json"
-        if not file.is_file():
-            raise ArtifactError(f"expected a base with a tokenizer.json, got none in `{reference}`")
-        adapter = read_whole(folder, TOKENIZER, lambda: open_hf(reference, file))
-        base = base_of_library(reference, adapter)
-        model = file.with_name("tokenizer.model")
-        if model.is_file():
-            base = replace(base, files={**base.files, model.name: with_tokens(read_bounded(model), adapter.folder)})
+    now = standing(folder)
+    if is_koktoks(now) and not is_imported(now):
+        base = read_whole(folder, TOKENIZER, lambda place: _trained(reference, place))
     else:
         tokenizer = load(reference, pattern=pattern, specials=specials)
         assert isinstance(tokenizer, LibraryTokenizer)
         base = base_of_library(reference, tokenizer)
     _check(base)
     return base
+
+
+def _trained(reference: str, folder: Path) -> Base:
+    """The base of a folder that koktok trained."""
+    file, model = folder / "tokenizer.json", folder / "tokenizer.model"
+    if not file.is_file():
+        raise ArtifactError(f"expected a base with a tokenizer.json, got none in `{reference}`")
+    tokenizer = open_hf(reference, file)
+    base = base_of_library(reference, tokenizer)
+    if not model.is_file():
+        return base
+    return replace(base, files={**base.files, model.name: with_tokens(read_bounded(model), tokenizer.folder)})
 
 
 def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
