@@ -28,6 +28,9 @@ MEANING = (
 NO_BORDERS = "Fewer tokens make text shorter. The held-out words were not analysed, so there is no boundary F1."
 """One sentence under the table."""
 
+LINES = 5
+"""Held-out lines that are shown."""
+
 BOUND_TO = 0.95
 """Share of boundaries from which no way to keep more is suggested."""
 
@@ -104,14 +107,19 @@ def print_training(
     print_text((MEANING if silver.boundaries else NO_BORDERS) + beside)
     if compared.refused:
         print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
-    if training.reading.samples:
+    both = [
+        (_shown(training.tokenizer, line), plain.pieces(line) if plain else []) for line in training.reading.samples
+    ]
+    different = [(ours, theirs) for ours, theirs in both if ours != theirs][:LINES]
+    if different:
         console.print()
-        print_text(f"Held-out lines{', with SentencePiece below' if plain else ''}; {SPACE} is a space:")
-    for line in training.reading.samples:
+        those = " that the two cut differently, SentencePiece below" if plain else ""
+        print_text(f"Held-out lines{those}; {SPACE} is a space:")
+    for ours, theirs in different:
         console.print()
-        print_pieces(_shown(training.tokenizer, line))
+        print_pieces(ours)
         if plain:
-            print_pieces(plain.pieces(line))
+            print_pieces(theirs)
     console.print()
     for line in (
         f"{out}: {training.tokenizer.vocab.kind}, {training.tokenizer.vocab.size:,} ids",
@@ -154,17 +162,19 @@ def _missed(outcome: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> _missed({"target": "eomi", "asked": 0.53, "eomi": 0.518})
-    '53.0% of the boundaries before endings were asked for, and 51.8% are kept'
+    'target for the boundaries before endings: 53.0%, reached: 51.8%'
     >>> _missed({"target": "all", "asked": 0.8, "all": 0.673})
-    '80.0% of the boundaries were asked for, and 67.3% are kept'
+    'target for all boundaries: 80.0%, reached: 67.3%'
     """
     target = outcome["target"]
     if target == "tokens":
-        return (
-            f"{outcome['asked']:g} tokens per eojeol were asked for, and there are {outcome['tokens_per_eojeol']:.3f}"
-        )
-    before = {"josa": " before particles", "eomi": " before endings", "all": ""}[target]
-    return f"{outcome['asked']:.1%} of the boundaries{before} were asked for, and {outcome[target]:.1%} are kept"
+        return f"target: {outcome['asked']:g} tokens per eojeol, reached: {outcome['tokens_per_eojeol']:.3f}"
+    those = {
+        "josa": "the boundaries before particles",
+        "eomi": "the boundaries before endings",
+        "all": "all boundaries",
+    }
+    return f"target for {those[target]}: {outcome['asked']:.1%}, reached: {outcome[target]:.1%}"
 
 
 def _next(training: Training, out: Path) -> Iterator[str]:
@@ -177,7 +187,7 @@ def _next(training: Training, out: Path) -> Iterator[str]:
             f"particles, {outcome['eomi']:.1%} before endings"
         )
         if not outcome.get("met", True):
-            yield f"{_missed(outcome)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
+            yield f"{_missed(outcome)} (the best that was found with {options.vocab_size:,} ids)"
     if outcome and outcome["all"] < BOUND_TO:
         yield "for more accurate cuts and more tokens: --preset encoder, or aligned, or --keep 0.95; --frontier draws the curve"
     yield runs_of(training.tokenizer).replace("`", "")

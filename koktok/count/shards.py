@@ -51,8 +51,8 @@ KEPT = 256 << 20
 PART = 2_000_000
 """Rows of shards that are summed at once."""
 
-SAMPLES = 5
-"""Held-out sentences that the closing table shows."""
+SAMPLES = 20
+"""Held-out sentences of which the closing table shows some."""
 
 RUN = 8
 """Eojeols in a run at most. Training superwords on whole sentences finds the same pieces, from a larger table."""
