@@ -11,13 +11,11 @@ or drop spaces are off. `notes` lists the differences between llama.cpp and kokt
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from koktok.errors import ArtifactError, MissingExtraError
-from koktok.files import typed, write_file
-from koktok.formats.gguf_header import check, opened
+from koktok.errors import ArtifactError, MissingExtraError, asking
+from koktok.files import open_regular, typed, write_file
 from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.model.special import ROLES
@@ -170,7 +168,11 @@ def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
 
     A model often has some more rows than its tokenizer has ids, for speed; they get names that no text reaches.
     """
-    shapes = check(model)[1]
+    return _fitted(table, _model(model), model)
+
+
+def _fitted(table: GgufVocab, reader: Any, model: str | Path) -> GgufVocab:
+    shapes = {tensor.name: tuple(map(int, tensor.shape)) for tensor in reader.tensors}
     if wrong := next((name for name in BY_ID if len(shapes.get(name, (0, 0))) != 2), ""):
         raise ArtifactError(f"`{model}`: expected a row for each id in `{wrong}`, got the shape {shapes[wrong]}")
     sizes = {name: shapes[name][1] for name in BY_ID if name in shapes}
@@ -197,22 +199,32 @@ def write_into(table: GgufVocab, model: str | Path, path: str | Path, *, chat_te
 
     The keys of the old tokenizer are removed, a chat template included; every other key stays.
     """
-    table = fitted(table, model)
-    return write_file(path, lambda new: _write_into(table, _model(model), new, chat_template), ours=lambda _: False)
+    reader = _model(model)
+    table = _fitted(table, reader, model)
+    return write_file(path, lambda new: _write_into(table, reader, new, chat_template), ours=lambda _: False)
+
+
+def _reader(path: str | Path, hint: str) -> Any:
+    """The library's reader of a GGUF."""
+    with open_regular(Path(path), "a GGUF", hint) as file:
+        if file.read(4) != b"GGUF":
+            raise ArtifactError(f"`{path}` is no GGUF, which begins with these letters", hint=hint)
+    library = _library()
+    with asking("gguf", str(path), hint):
+        return library.GGUFReader(path)
 
 
 def _model(path: str | Path) -> Any:
     """A reader of a whole model."""
     hint = "python convert_hf_to_gguf.py FOLDER-OF-THE-MODEL --outfile MODEL.gguf (of llama.cpp)"
-    fields, _ = check(path)
-    if "general.architecture" not in fields:
-        raise ArtifactError(f"`{path}`: expected a string as `general.architecture`, got none", hint=hint)
-    if "split.count" in fields and int(fields["split.count"].value) > 1:
+    reader = _reader(path, hint)
+    with asking("gguf", str(path), hint):
+        architecture, count = reader.get_field("general.architecture"), reader.get_field("split.count")
+        name, parts = architecture and architecture.contents(), int(count.contents()) if count else 1
+    if not isinstance(name, str):
+        raise ArtifactError(f"`{path}`: expected a string as `general.architecture`, got {name!r}", hint=hint)
+    if parts > 1:
         raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {typed(path)} WHOLE.gguf")
-    try:
-        reader = _library().GGUFReader(path)
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise ArtifactError(f"`{path}` is no GGUF of a model: {type(error).__name__}: {error}", hint=hint) from error
     if max((tensor.data_offset + tensor.n_bytes for tensor in reader.tensors), default=0) > Path(path).stat().st_size:
         raise ArtifactError(f"`{path}` is cut short", hint="fetch or convert it again")
     return reader
@@ -247,10 +259,11 @@ def may_be_ours(file: Path) -> bool:
     """Whether a GGUF begins like those of `write`: no tensors, and no keys of a model before the vocabulary."""
     begin = ("general.architecture", "general.name", "llama.vocab_size", "tokenizer.ggml.model")
     try:
-        with opened(file) as header:
-            return not header.n_tensors and tuple(field.key for field in islice(header.fields(), len(begin))) == begin
+        reader = _reader(file, "")
     except ArtifactError:
         return False
+    names = [name for name in reader.fields if not name.startswith("GGUF.")]
+    return not reader.tensors and tuple(names[: len(begin)]) == begin
 
 
 def _write(table: GgufVocab, path: Path, name: str) -> None:
@@ -288,15 +301,15 @@ def add_table(writer: Any, table: GgufVocab) -> None:
 
 def read(path: str | Path) -> GgufVocab:
     """Read the vocabulary of a GGUF."""
-    library = _library()
-    check(path)
-    try:
-        fields = library.GGUFReader(path).fields
-        get = {
-            key.removeprefix("tokenizer.ggml."): field.contents()
-            for key, field in fields.items()
-            if key.startswith("tokenizer.ggml.")
-        }
+    hint = "koktok export FOLDER --to gguf --out FILE.gguf"
+    reader = _reader(path, hint)
+    with asking("gguf", str(path), hint):
+        get = {}
+        for key, field in reader.fields.items():
+            if key.startswith("tokenizer.ggml."):
+                get[key.removeprefix("tokenizer.ggml.")] = value = field.contents()
+                if isinstance(value, list) and len(value) < len(field.data):  # the library reads what there is
+                    raise ArtifactError(f"`{path}` is cut short: `{key}` does not end in it", hint=hint)
         roles = {
             role: int(get[key])
             for role in ("bos", "cls", "eos", "mask", "pad", "unk")
@@ -318,13 +331,6 @@ def read(path: str | Path) -> GgufVocab:
             add_bos=bool(get.get("add_bos_token", False)),
             add_eos=bool(get.get("add_eos_token", False)),
         )
-    except ArtifactError:
-        raise
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise ArtifactError(
-            f"`{path}` is no GGUF with a vocabulary: {type(error).__name__}: {error}",
-            hint="koktok export FOLDER --to gguf --out FILE.gguf",
-        ) from error
 
 
 def _library() -> Any:

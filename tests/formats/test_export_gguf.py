@@ -146,7 +146,7 @@ class TestIntoAModel:
         with pytest.raises(UsageError, match="was not written by koktok"):
             write_into(table, model, small)
         model.write_bytes(model.read_bytes()[:-100])
-        with pytest.raises(ArtifactError, match=r"is cut short|is no GGUF of a model"):
+        with pytest.raises(ArtifactError, match=r"is cut short|the library gguf cannot read"):
             write_into(table, model, tmp_path / "new.gguf")
         assert not (tmp_path / "new.gguf").exists()
 
@@ -187,69 +187,34 @@ def tensor(*shape: int, name: bytes = b"token_embd.weight") -> bytes:
     return text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, 0)
 
 
-HOSTILE = {
+MALFORMED = {
+    "nothing": (b"", "is no GGUF"),
+    "another file": (b"GGML" + bytes(100), "is no GGUF"),
     "no architecture": (
         header(tensors=1, more=tensor(1, 259) + bytes(4 * 259 + 64)),
-        "expected a string as `general.architecture`, got none",
+        "expected a string as `general.architecture`, got None",
     ),
     "a number for a name": (
         header(field(b"general.architecture", 4, b"\1\0\0\0")),
-        "expected a string .* got a number",
+        "expected a string as `general.architecture`, got 1",
     ),
-    "a list for a name": (
-        header(field(b"general.architecture", 9, struct.pack("<IQ", 4, 1) + bytes(4))),
-        "expected a string .* got an array of numbers",
+    "a name that is no UTF-8": (
+        header(field(b"general.architecture", 8, text(b"\xff\xfe"))),
+        "the library gguf cannot read .*UnicodeDecodeError",
     ),
-    "a name that is no UTF-8": (header(field(b"general.architecture", 8, text(b"\xff\xfe"))), "expected UTF-8"),
-    "a part of x parts": (
-        header(ARCHITECTURE, field(b"split.count", 8, text(b"x"))),
-        "expected a whole number as `split.count`, got a string",
-    ),
-    "an empty array": (
-        header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQ", 4, 0))),
-        "expected values in the array `a`, got none",
-    ),
-    "an array of 16 GB": (
-        header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQ", 0, 1 << 34))),
-        "`a` does not end in it",
-    ),
-    "as many strings": (header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQ", 8, 1 << 34))), "`a` does not end in it"),
-    "nested arrays": (
-        header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQIQ", 9, 1, 9, 1))),
-        "got arrays in an array",
-    ),
-    "fields without end": (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "the header does not end in it"),
-    "a type that is none": (header(field(b"a", 99, b"")), "expected a type of GGUF as `a`, got 99"),
-    "rows of nothing": (
-        header(ARCHITECTURE, tensors=1, more=tensor(0, 1 << 31)),
-        "expected a shape that the file has room",
-    ),
-    "rows without end": (
-        header(ARCHITECTURE, tensors=1, more=tensor(8, 1 << 31)),
-        "expected a shape that the file has room",
-    ),
+    "a part of x parts": (header(ARCHITECTURE, field(b"split.count", 8, text(b"x"))), "the library gguf cannot read"),
+    "a part of two": (header(ARCHITECTURE, field(b"split.count", 4, b"\2\0\0\0")), "is a part of a model"),
+    "fields without end": (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "the library gguf cannot read"),
+    "a type that is none": (header(field(b"a", 99, b"")), "the library gguf cannot read"),
+    "rows without end": (header(ARCHITECTURE, tensors=1, more=tensor(8, 1 << 31)), "the library gguf cannot read"),
     "one dimension": (header(ARCHITECTURE, tensors=1, more=tensor(8) + bytes(64)), "expected a row for each id"),
-    "nine dimensions": (header(ARCHITECTURE, tensors=1, more=tensor(*[1] * 9)), "expected 1 to 4 dimensions"),
 }
-"""What a file may claim, and the one sentence about it."""
+"""What a file may hold, and the one sentence about it."""
 
 
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        (text(bytes((1 << 24) + 1)), "16,777,216 bytes of text in a key, got 16,777,217"),
-        (field(b"a", 9, struct.pack("<IQ", 8, 1 << 25)) + bytes(1 << 28), "16,777,216 strings in `a`, got 33,554,432"),
-    ],
-)
-def test_a_large_claim_is_refused_at_once(content: bytes, what: str, tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(header(content))
-    with pytest.raises(ArtifactError, match=f"expected at most {what}"):
-        read(tmp_path / "model.gguf")
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_header_is_checked_before_the_library_reads_it(name: str, tmp_path: Path) -> None:
-    content, message = HOSTILE[name]
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_model_is_refused(name: str, tmp_path: Path) -> None:
+    content, message = MALFORMED[name]
     (tmp_path / "model.gguf").write_bytes(content)
     table = table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())
     with pytest.raises(ArtifactError, match=message):
@@ -285,9 +250,7 @@ class TestBadInput:
         file = write(replace(table, charsmap=b"\1" * 1000), tmp_path / "a.gguf")
         assert read(file).charsmap == b"\1" * 1000
         file.write_bytes(file.read_bytes()[:-missing])
-        with pytest.raises(
-            ArtifactError, match=r"is cut short: `tokenizer\.ggml\.precompiled_charsmap` does not end in it"
-        ):
+        with pytest.raises(ArtifactError, match=r"`tokenizer\.ggml\.precompiled_charsmap` does not end in it"):
             read(file)
 
     def test_a_failure_leaves_the_old_file(self, file: Path) -> None:
