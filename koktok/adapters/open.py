@@ -7,7 +7,6 @@ raised. A folder with a koktok.toml is koktok's; a single file always runs in it
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +21,9 @@ from koktok.adapters.sentencepiece_adapter import open_sp
 from koktok.adapters.tiktoken_adapter import open_ranks, open_tekken, open_tiktoken
 from koktok.adapters.trivial import TRIVIAL
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.files import path_of, read_bounded, read_utf8, read_whole, standing
+from koktok.files import path_of, read_bounded, read_whole, standing
 from koktok.formats.detect import Detected, detect
-from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder
+from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
 from koktok.formats.vocabularies import folder_of
 from koktok.tokenizer import TrainedTokenizer
 
@@ -211,24 +210,17 @@ def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
 
 def _load_imported(folder: Path) -> LibraryTokenizer:
     again = "koktok import FILE --out FOLDER"
-    try:
-        toml = tomllib.loads(read_utf8(folder / MARK))
-        table = toml["imported"]
-        library, digest, newer = table["library"], table["sha256"], table["format"] != FORMAT
-        names = [Path(str(name)).name for name in table["files"]]
-        contents = {name: read_bounded(folder / name, hint=again) for name in names}
-    except ArtifactError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ArtifactError(
-            f"`{folder}` is no readable imported tokenizer: {type(error).__name__}: {error}", hint=again
-        ) from error
-    if newer:
-        raise ArtifactError(f"`{folder}` has format {table['format']!r}; this koktok reads {FORMAT}", hint=again)
-    if digest_of(contents) != digest:
+    mark = read_mark(folder)
+    imported = mark.imported
+    assert imported
+    if imported.format != FORMAT:
+        raise ArtifactError(f"`{folder}` has format {imported.format!r}; this koktok reads {FORMAT}", hint=again)
+    contents = {name: read_bounded(folder / name, hint=again) for name in (Path(file).name for file in imported.files)}
+    if digest_of(contents) != imported.sha256:
         raise ArtifactError(
             f"the files of `{folder}` were changed: their digest differs from that in {MARK}", hint=again
         )
+    library = imported.library
     opened: LibraryTokenizer
     beside = {name: data for name, data in contents.items() if name in SAVED}
     if library == "tokenizers":
@@ -248,5 +240,5 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
         raise ArtifactError(
             f"`{folder}` requires the library {library!r}, which this koktok does not support", hint=again
         )
-    opened.signature = dict(toml.get("signature") or {})
+    opened.signature = mark.signature
     return opened

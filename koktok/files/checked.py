@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import IO, Final, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 from koktok.errors import ArtifactError
 
@@ -60,12 +60,15 @@ def read_utf8(path: Path, what: str = "a file of a tokenizer", hint: str = "fetc
         raise ArtifactError(f"`{path}` is no UTF-8: {error}", hint=hint) from error
 
 
-def checked(layout: type[Layout], data: str | bytes, what: str, hint: str = "") -> Layout:
-    """Parse JSON into a dataclass; unknown keys are ignored, and the first mismatch is an ArtifactError."""
+def checked(layout: type[Layout], data: str | bytes | dict[str, Any], what: str, hint: str = "") -> Layout:
+    """Bring JSON or a table into a layout of types; the first mismatch is an ArtifactError."""
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        return TypeAdapter(layout).validate_json(data, strict=True)
+        types = TypeAdapter(layout)
+        if isinstance(data, dict):
+            return types.validate_python(data, strict=True)
+        return types.validate_json(data, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "its JSON"

@@ -10,8 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from koktok.errors import ArtifactError, UsageError
-from koktok.files import Product, read_bounded, read_utf8
+from koktok.files import Product, checked, read_bounded, read_utf8
 from koktok.formats import hf, sentencepiece
 from koktok.formats.limits import unsupported_reason
 from koktok.model.vocab import Vocab
@@ -87,56 +89,73 @@ def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes
     return {**files, **more}
 
 
-def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
-    """Read a folder: recipe, vocabulary, and the signature without the entries that `files_of` adds."""
+class Imported(BaseModel):
+    """What koktok.toml says of a tokenizer that another library runs."""
+
+    format: int
+    library: str
+    files: list[str]
+    sha256: str
+
+
+class Mark(BaseModel):
+    """koktok.toml: the recipe of a trained tokenizer or the definition of an imported one, and the signature."""
+
+    model_config = ConfigDict(extra="forbid")
+    recipe: dict[str, Any] = {}
+    signature: dict[str, Any] = {}
+    vocabulary: dict[str, Any] = {}
+    imported: Imported | None = None
+
+
+_AGAIN = "copy the folder again, or train again"
+
+
+def read_mark(folder: Path) -> Mark:
+    """Read the koktok.toml of a folder."""
     if not (folder / MARK).is_file():
         foreign = next((name for name in FOREIGN if any(folder.glob(name))), "") if folder.is_dir() else ""
         hint = f"koktok.load({str(folder)!r}) opens its {foreign} with its own library" if foreign else ""
+        raise _unreadable(folder, f"there is no {MARK} in it", hint or "koktok train TEXT --out FOLDER")
+    text = read_utf8(folder / MARK)
+    try:
+        mark = checked(Mark, tomllib.loads(text), f"`{folder / MARK}`", _AGAIN)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(folder, f"{MARK} is no TOML: {error}") from error
+    if (form := mark.recipe.get("format", FORMAT)) != FORMAT:
         raise ArtifactError(
-            f"`{folder}` is no readable koktok tokenizer: there is no {MARK} in it",
-            hint=hint or "koktok train TEXT --out FOLDER",
+            f"`{folder}` has format {form!r}, and this koktok reads format {FORMAT}",
+            hint="pip install -U koktok, or train again",
         )
-    if is_imported(folder):
+    if not text.endswith("\n"):  # a number that has lost its last digits is a number
+        raise _unreadable(folder, f"{MARK} ends without a line break, so a part of it is missing")
+    return mark
+
+
+def _unreadable(folder: Path, why: str, hint: str = _AGAIN) -> ArtifactError:
+    return ArtifactError(f"`{folder}` is no readable koktok tokenizer: {why}", hint=hint)
+
+
+def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
+    """Read a folder: recipe, vocabulary, and the signature without the entries that `files_of` adds."""
+    mark = read_mark(folder)
+    if mark.imported:
         raise ArtifactError(
             f"`{folder}` holds an imported tokenizer, which runs in its own library",
             hint=f"koktok.load({str(folder)!r})",
         )
     own = (folder / "vocab.json").is_file() and not (folder / "tokenizer.json").is_file()
     file = folder / ("vocab.json" if own else "tokenizer.json")
-    try:
-        toml = read_utf8(folder / MARK)
-        data = read_bounded(file)
-        text = data.decode("utf-8")
-        tables = tomllib.loads(toml)
-        signature, written = tables.get("signature", {}), tables.get("recipe", {})
-        other = isinstance(written, dict) and written.get("format", FORMAT) != FORMAT
-        recipe = Recipe() if other else Recipe.from_toml(toml)
-    except ArtifactError:
-        raise
-    except (ValueError, RecursionError) as error:  # RecipeError and decoding errors are ValueErrors
-        raise ArtifactError(
-            f"`{folder}` is no readable koktok tokenizer: {error}", hint="koktok train TEXT --out FOLDER"
-        ) from error
-    if other:
-        raise ArtifactError(
-            f"`{folder}` has format {written['format']!r}, and this koktok reads format {FORMAT}",
-            hint="pip install -U koktok, or train again",
-        )
-    if not isinstance(signature, dict):
-        raise ArtifactError(f"expected a table as signature in `{folder / MARK}`, got {type(signature).__name__}")
-    if not toml.endswith("\n"):  # a number that has lost its last digits is a number
-        raise ArtifactError(
-            f"`{folder / MARK}` ends without a line break, so a part of it is missing",
-            hint="copy the folder again, or train again",
-        )
+    signature, data = mark.signature, read_bounded(file)
     kind = signature.pop("kind", None)
     digest, verified = signature.pop("vocab", None), signature.pop("seal", None) == checksum_of(data)
     try:
+        recipe, text = Recipe.build(mark.recipe), data.decode("utf-8")
         vocab = _read_vocab_json(text) if own else hf.vocab_from_json(text, kind, verified=verified)
     except ArtifactError as error:
-        raise ArtifactError(
-            f"`{file}`: {error.message}", hint=error.hint or "copy the folder again, or train again"
-        ) from error
+        raise ArtifactError(f"`{file}`: {error.message}", hint=error.hint or _AGAIN) from error
+    except ValueError as error:  # RecipeError and UnicodeDecodeError
+        raise _unreadable(folder, str(error)) from error
     if not verified and vocab.digest() != digest:
         raise ArtifactError(
             f"the vocabulary in `{file}` was changed: its digest differs from that in {MARK}",
@@ -154,10 +173,9 @@ def is_koktoks(folder: Path) -> bool:
 
 def is_imported(folder: Path) -> bool:
     """True if the folder contains a tokenizer of another library, written by `koktok import`."""
-    try:
-        return "\n[imported]" in "\n" + read_utf8(folder / MARK)
-    except (OSError, ValueError):
-        return False
+    with suppress(ArtifactError):
+        return read_mark(folder).imported is not None
+    return False
 
 
 def checksum_of(content: str | bytes) -> str:

@@ -116,6 +116,13 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
         (lambda d: (d / "koktok.toml").unlink(), "no readable koktok tokenizer"),
         (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "koktok.toml` is no UTF-8"),
         (lambda d: (d / "koktok.toml").write_text("[recipe]\nformat = 99"), "format"),
+        (lambda d: (d / "koktok.toml").write_text("[recipe]"), "ends without a line break"),
+        (lambda d: (d / "koktok.toml").write_text("[recipe\n"), "koktok.toml is no TOML"),
+        (
+            lambda d: (d / "koktok.toml").write_text("signature = 3\n"),
+            "damaged: signature: expected a valid dict.*got 3",
+        ),
+        (lambda d: (d / "koktok.toml").write_text("[strange]\n"), "damaged: strange: Extra inputs are not permitted"),
         (
             lambda d: _edit(
                 d, lambda c: c["model"]["vocab"].remove(max(c["model"]["vocab"], key=lambda row: len(row[0])))
