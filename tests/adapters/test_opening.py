@@ -20,7 +20,7 @@ from koktok.extension.extension_files import slots_of
 from koktok.extension.prune import read_pruned
 from koktok.files import LFS_POINTER
 from koktok.files.checked import FETCH_LFS
-from koktok.formats.gguf_header import check as gguf_fields
+from koktok.formats.gguf import read as gguf_read
 from koktok.formats.probe import read_probe
 from koktok.segment.dpe.learnt import Dpe
 from koktok.tokenizer.restyle import chat_template_of
@@ -97,7 +97,7 @@ def test_a_file_of_an_option(what: str, tmp_path: Path) -> None:
         lambda: _shards(tmp_path),
         lambda: read_pruned(tmp_path),
         lambda: read_probe(tmp_path),
-        lambda: gguf_fields(place),
+        lambda: gguf_read(place),
         lambda: tokens_per_eojeol(place, Counts.from_mapping({"a": 1})),
         lambda: slots_of(cast("Base", None), str(place)),
         lambda: chat_template_of(str(place)),
