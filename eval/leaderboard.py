@@ -99,9 +99,9 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
     beside = [row for row in report.rows if row.family in ("analyser", "trivial")]
     parts = [
         f"# Leaderboard, {BENCHMARK}",
-        "The rows on the front of each size: no other has both fewer tokens and a higher headline F1 (before particles, endings and "
+        "Pareto-optimal rows for each size: no other has both fewer tokens and a higher headline F1 (before particles, endings and "
         "the copula). "
-        "[All columns](#what-the-columns-say) stand below by size; what is measured, and how, says [the benchmark](benchmark.md). "
+        "[All columns](#what-the-columns-say) are listed by size below; [the benchmark](benchmark.md) explains the measurements. "
         "A row of your own is `koktok report NAME=TOKENIZER --submit FILE.json`, sent as a pull request to eval/reports.",
         by_front(vocabularies),
     ]

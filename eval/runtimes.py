@@ -204,7 +204,7 @@ WHY = {
     "fastokens": "byte-level BPE with published patterns only",
     "tiktoken": "byte-level BPE only",
     "js-tiktoken": "byte-level BPE only",
-    "tokie": "cuts by patterns of its own, whatever the file says, and puts no space before the first word",
+    "tokie": "cuts by patterns of its own, whatever the file says, and adds no space before the first word",
     "kitoken": "no Unigram whose bytes are not the first ids, and no `CharDelimiterSplit`",
     "llama.cpp": "knows some patterns by name, no byte fallback for Unigram, and reads marks that a text spells (▁) as its own",
     "@huggingface/tokenizers": "no byte fallback for Unigram, jamo are composed again, and no `CharDelimiterSplit`",

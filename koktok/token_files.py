@@ -121,7 +121,7 @@ def write_token_files(
     if format not in get_args(Format):
         raise UsageError(f"`{format}` is no format of token files", hint=f"--format {' or '.join(get_args(Format))}")
     if shard_tokens < 1:
-        raise UsageError(f"shard_tokens = {shard_tokens}; wanted at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
+        raise UsageError(f"shard_tokens = {shard_tokens}; expected at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
     sources = [sources] if isinstance(sources, Source) else list(sources)
     run = {
         **described(tokenizer, format, before=before, after=after),

@@ -142,7 +142,11 @@ def parse_spec(text: str) -> tuple[str, str]:
     if standing(path).exists():
         return read_whole(path, TOKENIZER, lambda place: detect(place).kind), text
     known = ", ".join([*REFERENCES, *ANALYSERS, *TRIVIAL])
-    problem = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
+    problem = (
+        f"the kind `{kind}` is not known"
+        if colon and "/" not in kind
+        else f"there is no file, folder or tokenizer `{text}`"
+    )
     hint = "hf:path/to/tokenizer.json"
     if _HUB_NAME.fullmatch(text):
         hint = f"hf download {text} --include '*token*' '*vocab*' '*merges*' config.json --local-dir {path.name}"

@@ -271,7 +271,7 @@ def workers_of(threads: int | None) -> int:
     except TypeError:
         n = 0
     if n < 1:
-        raise UsageError(f"threads = {threads!r}; wanted a whole number of at least 1", hint="threads=1")
+        raise UsageError(f"threads = {threads!r}; expected a whole number of at least 1", hint="threads=1")
     return n
 
 

@@ -254,7 +254,7 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
         for name, file in zip(names, files, strict=True)
     }
     if not any(lines_of.values()):
-        raise InputError(f"`{files[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(files[0])}")
+        raise InputError(f"`{files[0]}` is empty", hint=f"ls -l {shlex.quote(files[0])}")
     return {name: lines for name, lines in lines_of.items() if lines}
 
 

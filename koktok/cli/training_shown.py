@@ -65,8 +65,8 @@ def announced(progress: ConsoleProgress, recipe: Recipe) -> OnProgress:
             )
         elif stage == "train":
             what = (
-                f"training {recipe.train.model} with {recipe.train.vocab_size:,} ids (once after an installation some 20 s "
-                "more, for code is compiled)"
+                f"training {recipe.train.model} with {recipe.train.vocab_size:,} ids (the first run after "
+                "installation takes about 20 s longer, to compile)"
             )
         progress(stage, done, total)
         if what and stage not in announced:

@@ -60,7 +60,7 @@ class SourceCounts:
     def check_total(self, total: int) -> None:
         """Refuse a text without a word to train on."""
         if not total and (empty := self.report.empty_files) and not self.report.lines:
-            raise InputError(f"`{empty[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(empty[0])}")
+            raise InputError(f"`{empty[0]}` is empty", hint=f"ls -l {shlex.quote(empty[0])}")
         if not total:
             raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
 
@@ -141,7 +141,7 @@ def _add_count_files(source: Source, files: Sequence[CountFile | None], counts: 
         raise InputError(f"the source `{source.name}` mixes count files with `{foreign[0]}`; give them apart")
     words = [file for file in files if file is not None and file.about.kind == "words"]
     if not words:
-        raise InputError(f"`{source.paths[0]}` holds runs of words; the words were wanted", hint="koktok train FILE")
+        raise InputError(f"`{source.paths[0]}` holds runs of words; expected the words", hint="koktok train FILE")
     wide = [runs_file(file.path) for file in words] if runs else []
     if missing := [str(file) for file in wide if not file.is_file()]:
         raise InputError(

@@ -12,7 +12,7 @@ unit       what is masked together
 ========== ============================================================================================================
 token      a token
 eojeol     a whitespace word (어절), punctuation apart
-morpheme   a morpheme of the packed layer: a border inside a token is none
+morpheme   a morpheme of the packed layer; boundaries inside a token are ignored
 stem       a morpheme that is no particle, ending, copula or punctuation; those are never masked
 span       a run of 1 to 10 morphemes, geometric with p = .2 (SpanBERT's whole words: an English word is a Korean morpheme)
 ========== ============================================================================================================

@@ -81,7 +81,7 @@ def training_words(
             if counts.seen is not None:
                 n = int((counts.n > 0).sum())
                 notes.append(
-                    f"{n:,} of {distinct:,} distinct words are trained on, the rare ones as a sample of their kind"
+                    f"{n:,} of {distinct:,} distinct words are trained on, rare words are represented by a sample"
                 )
     # Superwords see more than a word, so a tokenizer with them is measured on sentences.
     reading = counted.result(raw.counts(), held.counts(), eojeols=raw.total, distinct=raw.words)

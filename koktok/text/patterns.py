@@ -99,7 +99,7 @@ class PublishedPattern(Pattern):
     def __post_init__(self) -> None:
         if self.name not in get_args(Published):
             raise InputError(
-                f"`pattern` is {self.name!r}; wanted: koktok, {', '.join(get_args(Published))}",
+                f"`pattern` is {self.name!r}; expected: koktok, {', '.join(get_args(Published))}",
                 hint='pattern = "llama3"',
             )
 

@@ -84,7 +84,7 @@ class Pattern:
         for name, value, known in (("split", self.split, Split), ("digits", self.digits, Digits)):
             if value not in get_args(known):
                 raise InputError(
-                    f"`{name}` is {value!r}; wanted: one of {', '.join(get_args(known))}",
+                    f"`{name}` is {value!r}; expected: one of {', '.join(get_args(known))}",
                     hint=f'{name} = "{get_args(known)[0]}"',
                 )
 

@@ -246,7 +246,7 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     """Return the text of a record, without a final newline; None where it is null."""
     wanted = "text" if field is None else field
     if not isinstance(record, Mapping):
-        raise InputError(f'{place} is a `{type(record).__name__}`; a record with the field "{wanted}" was wanted')
+        raise InputError(f'{place} is a `{type(record).__name__}`; expected a record with the field "{wanted}"')
     value = record.get(wanted)
     if isinstance(value, str) or (value is None and wanted in record):
         return _trimmed(value)
@@ -259,7 +259,7 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     if wanted not in record:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
-    raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
+    raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; expected text', hint=hint)
 
 
 def _joined(items: list[Any], field: str, place: str) -> str | None:
@@ -440,9 +440,9 @@ def _sniff(file: _File, head: bytes) -> None:
     if head.startswith(LFS_POINTER):
         raise file.refuse("is a Git LFS pointer, not the file", FETCH_LFS)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise file.refuse("is UTF-16; UTF-8 was wanted", file.shell("iconv -f utf-16 -t utf-8"))
+        raise file.refuse("is UTF-16; expected UTF-8", file.shell("iconv -f utf-16 -t utf-8"))
     if b"\0" in head[:8192]:
-        raise file.refuse("is binary; text in UTF-8 was wanted", f"file {shlex.quote(str(file.path))}")
+        raise file.refuse("is binary; expected text in UTF-8", f"file {shlex.quote(str(file.path))}")
     bad = len(_SURROGATE.findall(head.decode("utf-8", "surrogateescape")))
     foreign = len(head.translate(None, bytes(range(128))))
     # Two bytes a syllable: half of all bytes beyond ASCII being Hangul in CP949 is no accident, where the rest is text, too.
@@ -450,7 +450,7 @@ def _sniff(file: _File, head: bytes) -> None:
     korean = head.decode("cp949", "replace")
     broken = korean.count("\ufffd") + len(_CONTROL.findall(korean))
     if 2 * bad > foreign and 4 * count_syllables(korean) > foreign > 20 * (broken - 1):
-        raise file.refuse("looks like EUC-KR or CP949; UTF-8 was wanted", file.shell(_ICONV))
+        raise file.refuse("looks like EUC-KR or CP949; expected UTF-8", file.shell(_ICONV))
     if bad > 0.3 * len(head):
         raise file.refuse(
             f"is binary: {bad} of its first {len(head)} bytes are not UTF-8", f"file {shlex.quote(str(file.path))}"

@@ -51,7 +51,7 @@ class Source:
     def __post_init__(self) -> None:
         if not 0 < self.weight <= MOST_WEIGHT:
             raise UsageError(
-                f"the source `{self.name}` has the weight {self.weight}; wanted a number above 0, at most {MOST_WEIGHT:,.0f}"
+                f"the source `{self.name}` has the weight {self.weight}; expected a number above 0, at most {MOST_WEIGHT:,.0f}"
             )
 
     @classmethod
@@ -107,7 +107,7 @@ def _files_at(asked: str, skipped: list[str]) -> list[Path]:
 def _no_markup(path: Path) -> Path:
     if way := _MARKUP.get(path.suffix.lower()):
         raise InputError(
-            f"`{path}` is {path.suffix}; text or JSON lines were wanted", hint=way.format(shlex.quote(str(path)))
+            f"`{path}` is {path.suffix}; expected text or JSON lines", hint=way.format(shlex.quote(str(path)))
         )
     return path
 
@@ -225,9 +225,7 @@ def _read_sources(
         nothing = report.lines == begun and source is sources[-1] and not may_be_empty
         if report.lines == lines and (broken or nothing):
             paths = ", ".join(f"`{path}`" for path in source.paths[:3])
-            state = (
-                f"holds no line of UTF-8, and {broken:,} of something else" if broken else "is empty; text was wanted"
-            )
+            state = f"holds no line of UTF-8, and {broken:,} of something else" if broken else "is empty"
             hint = "" if source.paths[0] == STDIN else f"head {shlex.quote(str(source.paths[0]))}"
             raise InputError(f"the source `{source.name}` ({paths}) {state}", hint=hint)
         report.digests[source.name] = digest.hexdigest()

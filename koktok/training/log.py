@@ -141,7 +141,9 @@ def summary(log: dict[str, Any]) -> list[str]:
     if often:
         lines.append("boundaries kept: " + ", ".join(f"{kind} {kept[kind]:.0%}" for kind in often))
     if log.get("dead_pieces_replaced"):
-        lines.append(f"pieces that no word used, replaced: {log['dead_pieces_replaced']:,}")
+        lines.append(f"{log['dead_pieces_replaced']:,} unused pieces were replaced")
     if "gaps" in log:
-        lines.append(f"gaps between eojeols inside a token: {log['gaps']['inside'] / max(1, log['gaps']['n']):.1%}")
+        lines.append(
+            f"{log['gaps']['inside'] / max(1, log['gaps']['n']):.1%} of the spaces lie inside a token (superwords)"
+        )
     return lines

@@ -435,7 +435,7 @@ class TestBadFiles:
             load(file, **options)
 
     def test_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="is no file or folder"):
+        with pytest.raises(UsageError, match="there is no file, folder or tokenizer"):
             load(tmp_path / "none.json")
         with pytest.raises(ArtifactError, match="holds no tokenizer that koktok reads"):
             load(tmp_path)

@@ -277,7 +277,7 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
     [
         ("hf:", "expected hf:PATH"),
         ("nothing:here", "the kind `nothing` is not known"),
-        ("nowhere", "is no file or folder"),
+        ("nowhere", "there is no file, folder or tokenizer"),
         ("sp:nowhere.model", "there is no file"),
         ("package:unheard-of", "no package is known"),
     ],

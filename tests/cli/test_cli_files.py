@@ -145,7 +145,7 @@ def test_nothing_is_lost(trained: Trained, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("none.model",), "is no file or folder"),
+        (("none.model",), "there is no file, folder or tokenizer"),
         (("vocab.txt", "--pattern", "gpt2"), "a pattern and special tokens are for tiktoken ranks"),
         (("vocab.txt", "--special", "x"), "expected `--special` with TOKEN=ID, got `x`"),
         (("cut.json",), "is no JSON"),

@@ -232,7 +232,7 @@ def test_an_empty_shard_among_others_is_no_error(tmp_path: Path) -> None:
     assert report.empty_files == [str(empty)]
     assert report.digests["a"] == hashlib.sha256(b"").hexdigest()
     for some in ([Source.of(empty)], [Source.of(empty), Source.of(os.devnull)]):
-        with pytest.raises(InputError, match="is empty; text was wanted"):
+        with pytest.raises(InputError, match="is empty"):
             read_lines(some)
         assert read_lines(some, may_be_empty=True) == []
     broken = Source.of(write(tmp_path / "c.txt", b"\xff x\n"))
@@ -330,7 +330,7 @@ def test_records_without_text_follow_one_rule(tmp_path: Path) -> None:
         assert report.bad_lines == len(places)
         assert [int(re.findall(r"\d+", place)[-1]) for place in report.bad_places] == [*places]
     for first in ('{"other": "가"}', '{"text": 3}', '{"text": null}\n{"text": 3}'):
-        with pytest.raises(InputError, match=r"has no field|is a `int`; text was wanted"):
+        with pytest.raises(InputError, match=r"has no field|is a `int`; expected text"):
             read(write(tmp_path / "c.jsonl", f'{first}\n{{"text": "가"}}\n'))
     with pytest.raises(InputError, match="a record with the field"):
         read(write(tmp_path / "c.jsonl", '{"text": "가"}\n3\n'))
@@ -378,7 +378,7 @@ def test_a_pointer_of_git_lfs_is_named(tmp_path: Path) -> None:
             ("동해 물과 백두산이 마르고 닳도록\n" * 40).encode("cp949").replace(b"\n", b"\xff\n", 20)[:-3],
             "EUC-KR or CP949",
         ),
-        (b"PK\x03\x04\x00\x00abc", "(?s)is binary; text in UTF-8 was wanted.*hint: file "),
+        (b"PK\x03\x04\x00\x00abc", "(?s)is binary; expected text in UTF-8.*hint: file "),
         (b"\x89\xfa\xfb\xfc" * 50 + b"abc", "is binary: 200 of its first 203 bytes are not UTF-8"),
     ],
 )

@@ -329,7 +329,9 @@ def test_load_is_the_one_door(trained: Trained, tmp_path: Path) -> None:
     shutil.copy(folder / "tokenizer.json", tmp_path)
     with pytest.raises(ArtifactError, match=r"there is no koktok.toml in it\nhint: koktok.load\(.*tokenizer.json"):
         TrainedTokenizer.load(tmp_path)
-    with pytest.raises(UsageError, match=r"`klue/bert-base` is no file or folder.*\nhint: hf download klue/bert-base "):
+    with pytest.raises(
+        UsageError, match=r"there is no file, folder or tokenizer `klue/bert-base`.*\nhint: hf download klue/bert-base "
+    ):
         load("klue/bert-base")
     assert load(tmp_path) != expected
     assert load(tmp_path).encode("나는 학교에").ids == expected.encode("나는 학교에").ids

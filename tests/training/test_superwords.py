@@ -114,7 +114,7 @@ def test_the_log_counts_the_gaps_inside_tokens():
             inside += times * borders.isdisjoint({at, at + 1})
     assert made.log["gaps"] == {"n": n, "inside": inside}
     assert inside
-    assert any(line.startswith("gaps between eojeols inside a token: ") for line in summary(made.log))
+    assert any(line.endswith(" of the spaces lie inside a token (superwords)") for line in summary(made.log))
     assert "gaps" not in train_unigram(words(), **{**options, "vocab_size": 271, "min_count": 1}).log
 
 
