@@ -41,6 +41,10 @@ HumanGold = Annotated[
 ]
 
 
+SHOWN_SENTENCES = 6
+"""Sentences with their tokens on the page of a report."""
+
+
 class FailOn(StrEnum):
     """From which severity on `doctor` ends with 1."""
 
@@ -287,24 +291,11 @@ def report(
     gold: Gold = None,
     human_gold: HumanGold = None,
     spans: Spans = None,
-    cuts: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A row for cuts from a file: lines of JSON with text and cuts."),
-    ] = None,
     reference: Annotated[str | None, typer.Option(help="Tokenizer to compare with. [the first that runs]")] = None,
-    english: Annotated[list[str] | None, typer.Option(help="English text, measured separately.")] = None,
-    code: Annotated[list[str] | None, typer.Option(help="Source code, measured separately.")] = None,
-    parallel: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="KO EN", help="Files with the same lines in Korean and English.")
-    ] = None,
     extended: Annotated[
         bool, typer.Option("--extended", help="Also round trip, robustness, reachability: minutes per tokenizer.")
     ] = False,
-    sample: Annotated[int, typer.Option(min=1, help="Lines for the extended metrics.")] = 2000,
-    sentences: Annotated[int, typer.Option(min=0, help="Sentences shown on the page.")] = 6,
     resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0 for no intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap and of the sentences shown.")] = 0,
-    title: Annotated[str, typer.Option(help="Heading of the report.")] = "Korean tokenizers",
     submit: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Measure on koktok's benchmark and write one JSON file for its leaderboard."),
@@ -321,21 +312,20 @@ def report(
     Example: koktok report my-tokenizer syllables --text text.txt -o out
     """
     from koktok.files import check_folder, write_folder
-    from koktok.metrics import Parallel, Settings, Text
+    from koktok.metrics import Settings, Text
     from koktok.metrics.gold.silver import silver_gold
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, showcase
     from koktok.report.schema import FOLDER
 
-    specs = [*(specs or ()), *(_cuts_entry(word) for word in cuts or ())]
     if submit:
-        if out or text or gold or human_gold or spans or english or code or parallel or field:
+        if out or text or gold or human_gold or spans or field:
             raise UsageError(
                 "--submit measures on the benchmark's own text and gold, and writes one file",
                 hint="koktok report TOKENIZER --submit FILE.json",
             )
-        _submit(specs, submit, force=force, quiet=quiet)
+        _submit(specs or [], submit, force=force, quiet=quiet)
         return
     if out is None:
         raise UsageError("expected a folder to write, got none", hint="koktok report TOKENIZER --text FILE -o FOLDER")
@@ -346,22 +336,18 @@ def report(
         corpora = [silver_gold(korean.lines)]
         if not quiet:
             print("boundaries are Kiwi's (automatic): --gold FILE measures against a treebank", file=sys.stderr)
-    both = Parallel(*([*lines_of_paths([path], field)] for path in parallel)) if parallel else None
     material = Material(
         text=korean,
         golds=corpora,
         spans=_spans(spans),
-        parallel=both,
-        english=Text.of(_domains(english, field)) if english else None,
-        code=Text.of(_domains(code, field)) if code else None,
-        shown=showcase(korean.lines if korean else [], sentences, seed, corpora),
+        shown=showcase(korean.lines if korean else [], SHOWN_SENTENCES, 0, corpora),
     )
     with ConsoleProgress(quiet=quiet) as progress:
         measured = measure(
-            entries_of(specs),
+            entries_of(specs or []),
             material,
-            Settings(extended, sample, resamples, seed),
-            title=title,
+            Settings(extended, resamples=resamples),
+            title="Korean tokenizers",
             reference=reference,
             on_progress=progress,
         )
@@ -372,13 +358,6 @@ def report(
     }
     write_folder(out, rendered, FOLDER, force=force)
     _tell_report(measured, out / [*rendered][-1])
-
-
-def _cuts_entry(word: str) -> str:
-    name, equals, file = word.partition("=")
-    if not (name and equals and file):
-        raise UsageError(f"expected `--cuts NAME=FILE`, got `--cuts {word}`", hint="--cuts chunker=cuts.jsonl")
-    return f"{name}=cuts:{file}"
 
 
 def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:

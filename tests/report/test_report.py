@@ -436,7 +436,7 @@ def test_two_gold_corpora_of_one_name_are_refused() -> None:
 def test_the_verb_gives_the_same_bytes_with_any_hash_seed(tmp_path: Path) -> None:
     words = ["report", "syllables", "eojeols", "kaput=package:nothing", "--text", MINI / "essay.txt", "--resamples", 20]
     for seed in ("1", "2"):
-        done = koktok(*words, "--out", tmp_path / seed, "--extended", "--sample", 20, env={"PYTHONHASHSEED": seed})
+        done = koktok(*words, "--out", tmp_path / seed, "--extended", env={"PYTHONHASHSEED": seed})
         assert done.returncode == 1, done.stderr
         assert done.stdout.strip().endswith("report.html")
         assert "not run: kaput: no package is known" in done.stderr
@@ -496,7 +496,7 @@ def test_a_row_that_breaks_while_it_is_measured_ends_with_1(
         "koktok.report.measure.score", lambda s, *a, **k: whole(s, *a, **k) if s.name == "syllables" else {}[s.name]
     )
     with pytest.raises(typer.Exit) as ended:
-        report(["syllables", "eojeols"], tmp_path, text=[str(MINI / "news.txt")], resamples=0, sentences=2, quiet=True)
+        report(["syllables", "eojeols"], tmp_path, text=[str(MINI / "news.txt")], resamples=0, quiet=True)
     assert ended.value.exit_code == 1
     assert "failed: eojeols: KeyError: 'eojeols'" in capsys.readouterr().err
     assert (tmp_path / "report.md").exists()
