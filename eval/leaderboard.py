@@ -154,7 +154,7 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
         "Unknown: eojeols with an unknown token. English: tokens per word; code: tokens per byte, with its indentation and with one space"
         " between words. "
         f"{beside_of(report)} {speed_of(timed)}"
-        f"Brackets: 95 % intervals, Student's t over {units_of(report)}; they are over texts with one "
+        f"Brackets: 95 % intervals, Student's t over {units_of(report)[0]}; they are over texts with one "
         "training each. Compare rows at equal tokens: every cut raises recall.",
         "## Tokens per eojeol, by text",
         by_text(vocabularies),

@@ -20,6 +20,7 @@ from koktok.errors import ArtifactError
 from koktok.files import read_utf8
 from koktok.formats.detect import IN_A_FOLDER
 from koktok.formats.hf import parsed
+from koktok.model.note import Note
 from koktok.model.tokens import Tokens
 from koktok.model.vocab import UNKNOWN
 
@@ -41,7 +42,12 @@ class Characters(LibraryTokenizer):
             size=len(self._pieces),
             digest=hashlib.sha256(raw).hexdigest()[:16],
             libraries={},
-            notes=["one token a character", "spaces are tokens" if self._space else "spaces are no tokens"],
+            notes=[
+                Note("one token a character", "글자마다 토큰 하나"),
+                Note("spaces are tokens", "공백도 토큰")
+                if self._space
+                else Note("spaces are no tokens", "공백은 토큰이 되지 않음"),
+            ],
             unknown_ids={unknown},
             special_ids={i for piece, i in self._ids.items() if len(piece) > 1} - {unknown},
         )
@@ -99,7 +105,12 @@ class KiwiSubwords(LibraryTokenizer):
             size=len(self._pieces),
             digest=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
             libraries={name: version(name) for name in ("kiwipiepy", "kiwipiepy_model")},
-            notes=["Kiwi at run time; morphemes are restored forms, spaces are no tokens"],
+            notes=[
+                Note(
+                    "Kiwi at run time; morphemes are restored forms, spaces are no tokens",
+                    "실행할 때 Kiwi를 씀; 형태소는 원형으로 복원됨, 공백은 토큰이 되지 않음",
+                )
+            ],
             unknown_ids=self._unknown,
             byte_ids=byte_ids,
             special_ids=controls - self._unknown,

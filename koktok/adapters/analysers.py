@@ -13,6 +13,7 @@ from typing import Final
 from koktok.adapters.library import LibraryTokenizer
 from koktok.adapters.trivial import Cut, OpenVocabulary
 from koktok.errors import AnalyserError, MissingExtraError
+from koktok.model.note import Note
 from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import Spans, cuts_of_words
@@ -45,7 +46,10 @@ def _open_mecab() -> LibraryTokenizer:
         "mecab-ko",
         lambda lines: [cut(line) for line in lines],
         {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")},
-        "analyser at run time; surface morphemes, a fused syllable stays whole, spaces are no tokens",
+        Note(
+            "analyser at run time; surface morphemes, a fused syllable stays whole, spaces are no tokens",
+            "실행할 때 형태소 분석기를 씀; 표면형 형태소, 융합된 음절은 나누지 않음, 공백은 토큰이 되지 않음",
+        ),
     )
 
 
@@ -65,11 +69,14 @@ def _open_kiwi() -> LibraryTokenizer:
         "kiwi",
         cut,
         {name: version(name) for name in ("kiwipiepy", "kiwipiepy_model")},
-        "analyser at run time; morphemes are restored forms, spaces are no tokens",
+        Note(
+            "analyser at run time; morphemes are restored forms, spaces are no tokens",
+            "실행할 때 형태소 분석기를 씀; 형태소는 원형으로 복원됨, 공백은 토큰이 되지 않음",
+        ),
     )
 
 
-def _analyser(name: str, cut: Cut, libraries: dict[str, str], note: str) -> LibraryTokenizer:
+def _analyser(name: str, cut: Cut, libraries: dict[str, str], note: Note) -> LibraryTokenizer:
     digest = hashlib.sha256(repr(libraries).encode()).hexdigest()[:16]
     return OpenVocabulary(name, name, cut, digest=digest, libraries=libraries, notes=[note])
 
@@ -95,7 +102,10 @@ def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
         digest=hashlib.sha256(segmenter.signature().encode()).hexdigest()[:16],
         libraries={name: segmenter.signature()},
         notes=[
-            "analyser at run time, an eojeol at a time; restored forms are aligned to the text, spaces are no tokens"
+            Note(
+                "analyser at run time, an eojeol at a time; restored forms are aligned to the text, spaces are no tokens",
+                "실행할 때 형태소 분석기를 어절마다 씀; 복원된 형태를 본문에 맞춤, 공백은 토큰이 되지 않음",
+            )
         ],
     )
 

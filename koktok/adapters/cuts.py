@@ -12,6 +12,7 @@ from typing import Any
 from koktok.adapters.trivial import OpenVocabulary
 from koktok.errors import InputError
 from koktok.files import MOST_TEXT, read_bounded
+from koktok.model.note import Note
 
 Spans = list[tuple[int, int]]
 
@@ -54,7 +55,9 @@ def open_cuts(spec: str, path: Path) -> OpenVocabulary:
         return [known[line] for line in lines]
 
     digest = hashlib.sha256(raw).hexdigest()[:16]
-    tokenizer = OpenVocabulary(spec, path.name.split(".")[0], cut, digest=digest, notes=["cuts from a file"])
+    tokenizer = OpenVocabulary(
+        spec, path.name.split(".")[0], cut, digest=digest, notes=[Note("cuts from a file", "파일에 적힌 분할")]
+    )
     tokenizer.any_text = False
     return tokenizer
 

@@ -17,6 +17,7 @@ from koktok.errors import ArtifactError, asking
 from koktok.files import read_utf8
 from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
+from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
 from koktok.model.vocab import BYTE_OF
 
@@ -36,7 +37,7 @@ class HuggingFace(LibraryTokenizer):
         *,
         spec: str = "tokenizer.json",
         name: str = "tokenizer",
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
         content: Mapping[str, Any] | None = None,
     ) -> None:
         self.text = text
@@ -202,8 +203,13 @@ def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> H
     config, roles = json_of(beside, "tokenizer_config.json", spec), folder_tokens(beside, spec).roles
     text = wordpiece_json(path, config, roles, lowercase=lowercase)
     name = path.resolve().parent.name if path.stem == "vocab" else path.stem
-    notes = ["WordPiece: spaces are lost, and a word with an unknown character is one unknown token"]
+    notes = [
+        Note(
+            "WordPiece: spaces are lost, and a word with an unknown character is one unknown token",
+            "WordPiece: 공백은 사라지고, 모르는 글자가 든 어절은 통째로 미등록 토큰",
+        )
+    ]
     opened = HuggingFace(text, beside, spec=spec, name=name, notes=notes)
     if reads_jamo(opened.tokens):
-        opened.notes = ("input NFKD (conjoining jamo)", *opened.notes)
+        opened.notes = (Note("input NFKD (conjoining jamo)", "입력을 NFKD(첫가끝 자모)로 바꿈"), *opened.notes)
     return opened

@@ -21,6 +21,7 @@ from koktok.files import typed, write_folder
 from koktok.formats.folder import MARK, TOKENIZER, with_extra
 from koktok.model.decoding import checked_ids
 from koktok.model.encoding import Encoding
+from koktok.model.note import Note
 from koktok.model.special import cut_at, style_for
 from koktok.model.tokens import ByteTable, Tokens, tokens_by_bytes
 from koktok.tokenizer.protocol import Allowed, Tokenizer, checked_text
@@ -96,7 +97,7 @@ class LibraryTokenizer(Tokenizer):
         size: int | None,
         digest: str,
         libraries: dict[str, str],
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
         unknown_ids: Collection[int] = (),
         byte_ids: Collection[int] = (),
         special_ids: Collection[int] = (),

@@ -25,6 +25,7 @@ from koktok.files import path_of, read_bounded, read_whole, standing
 from koktok.formats.detect import Detected, detect
 from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
 from koktok.formats.vocabularies import folder_of
+from koktok.model.note import Note
 from koktok.tokenizer import TrainedTokenizer
 
 REFERENCES: Final[dict[str, str]] = {
@@ -116,7 +117,12 @@ def load(
         opened = _open(source, text, option, **options)
         text = text if named else source.path.name
     if name := opened.folder.class_name:
-        opened.notes += (f"AutoTokenizer reads it by {name}, whose code may give tokens other ids than the files",)
+        opened.notes += (
+            Note(
+                f"AutoTokenizer reads it by {name}, whose code may give tokens other ids than the files",
+                f"AutoTokenizer는 {name}(으)로 읽으며, 그 코드는 파일과 다른 id를 줄 수 있음",
+            ),
+        )
     opened.signature = {"source": text}
     return opened
 

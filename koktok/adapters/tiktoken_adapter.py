@@ -16,6 +16,7 @@ from koktok.errors import InputError, UsageError, asking
 from koktok.files import read_utf8, typed
 from koktok.formats import tiktoken
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
+from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
 from koktok.model.vocab import BYTE_CHARS
 
@@ -33,7 +34,7 @@ class Tiktoken(LibraryTokenizer):
         *,
         spec: str = "",
         name: str = "",
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
     ) -> None:
         spec = spec or ranks.name
         self.beside = dict(beside or {})

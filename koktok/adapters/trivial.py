@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from koktok.adapters.library import LibraryTokenizer
+from koktok.model.note import Note
 from koktok.model.tokens import SPACES, Tokens, code_points, running
 
 Cut = Callable[[Sequence[str]], Sequence[Sequence[tuple[int, int] | tuple[int, int, str]]]]
@@ -26,7 +27,7 @@ class OpenVocabulary(LibraryTokenizer):
         *,
         digest: str,
         libraries: dict[str, str] | None = None,
-        notes: Sequence[str] = (),
+        notes: Sequence[Note] = (),
     ) -> None:
         super().__init__(spec, name, size=None, digest=digest, libraries=libraries or {}, notes=notes)
         self._cut = cut
@@ -106,10 +107,19 @@ def _eojeols(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
 TRIVIAL: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
     "bytes": Bytes,
     "eojeols": lambda: OpenVocabulary(
-        "eojeols", "eojeols", _eojeols, digest="eojeols", notes=["one token for each eojeol; spaces are no tokens"]
+        "eojeols",
+        "eojeols",
+        _eojeols,
+        digest="eojeols",
+        notes=[Note("one token for each eojeol; spaces are no tokens", "어절마다 토큰 하나; 공백은 토큰이 되지 않음")],
     ),
     "syllables": lambda: Characters(
-        "syllables", "syllables", digest="syllables", notes=["one token for each character; spaces are no tokens"]
+        "syllables",
+        "syllables",
+        digest="syllables",
+        notes=[
+            Note("one token for each character; spaces are no tokens", "글자마다 토큰 하나; 공백은 토큰이 되지 않음")
+        ],
     ),
 }
 """Functions that open these tokenizers."""

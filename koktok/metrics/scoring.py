@@ -40,6 +40,7 @@ from koktok.metrics.robustness import contexts, noise
 from koktok.metrics.spans import SpanPage, span_table
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
+from koktok.model.note import Note
 from koktok.progress import OnProgress
 from koktok.text.sources import Source, read
 from koktok.tokenizer.protocol import Tokenizer
@@ -116,6 +117,7 @@ class Scores(BaseModel):
     why: str = ""
     failed: bool = False
     notes: list[str] = []
+    notes_ko: list[str] = []
     signature: str = ""
     scores: dict[str, Value] = {}
     differences: dict[str, Difference] = {}
@@ -214,7 +216,8 @@ def score(
         name=tokenizer.name,
         spec=tokenizer.spec,
         vocab_size=tokenizer.size,
-        notes=list(tokenizer.notes),
+        notes=[str(note) for note in tokenizer.notes],
+        notes_ko=[note.korean for note in tokenizer.notes],
         signature=_in_one_line(signed),
         scores=dict(sorted(values.items())),
         trivial={page.gold.name: trivial_rows(page) for page in pages},
@@ -468,7 +471,9 @@ def _of_function(spans: Callable[[str], Any]) -> Tokenizer:
             rows.append(row)
         return rows
 
-    return OpenVocabulary(name, name, cut, digest=name, notes=["a function from a text to spans"])
+    return OpenVocabulary(
+        name, name, cut, digest=name, notes=[Note("a function from a text to spans", "텍스트의 분할을 주는 함수")]
+    )
 
 
 def _text(text: Any) -> Text:

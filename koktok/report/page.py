@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from koktok.metrics import Scores, Value, metrics
 from koktok.report.charts import Bar, Mark, bars, points, style_of
-from koktok.report.korean import KOREAN, korean_note
+from koktok.report.korean import KOREAN
 from koktok.report.playground.web_page import policy
 from koktok.report.rows import columns_of, outliers, pareto_front
 from koktok.report.schema import Report, Sentence
@@ -128,11 +128,11 @@ def _interval(value: Value) -> tuple[float, float] | None:
 
 def _notes(rows: Sequence[Scores]) -> list[tuple[str, str, str]]:
     """Each note once: the numbers of its rows, the note in English and in Korean."""
-    numbers_of: dict[str, list[str]] = {}
+    numbers_of: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        for note in row.notes:
+        for note in zip(row.notes, row.notes_ko or row.notes, strict=True):
             numbers_of.setdefault(note, []).append(str(row.number))
-    return [(", ".join(numbers), note, korean_note(note)) for note, numbers in numbers_of.items()]
+    return [(", ".join(numbers), note, korean or note) for (note, korean), numbers in numbers_of.items()]
 
 
 def _scatter(report: Report, width: int = 900, height: int = 520) -> str:

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Final
 
 from koktok.metrics import Definition, Scores, Value
+from koktok.report.korean import korean_units
 from koktok.report.schema import GoldInfo, Report
 
 COLUMNS: Final = (
@@ -104,10 +105,15 @@ def by_kind(report: Report) -> list[tuple[GoldInfo, list[Scores]]]:
     return [(gold, rows) for gold, rows in tables if rows]
 
 
-def units_of(report: Report) -> str:
-    """What the intervals of a report resample, in words."""
-    resampled = [("the text", report.resampled), *((gold.name, gold.resampled) for gold in report.golds)]
-    return "; ".join(f"{units} ({name})" for name, units in resampled if units) or "blocks of lines"
+def units_of(report: Report) -> tuple[str, str]:
+    """What the intervals of a report resample, in English and in Korean."""
+    resampled = [
+        ("the text", "본문", report.resampled),
+        *((gold.name, gold.name, gold.resampled) for gold in report.golds),
+    ]
+    named = [one for one in resampled if one[2]]
+    english = "; ".join(f"{units} ({name})" for name, _, units in named)
+    return english or "blocks of lines", "; ".join(f"{korean_units(n)}({name})" for _, name, n in named) or "줄 묶음"
 
 
 def outliers(report: Report) -> set[int]:

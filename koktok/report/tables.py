@@ -162,12 +162,12 @@ def measured(report: Report, measures: Sequence[Definition]) -> Table:
 def _summary_text(report: Report) -> Label:
     if not pareto_front(report.rows):
         return "", ""
-    units = units_of(report)
+    units, units_ko = units_of(report)
     return (
         "★ on the Pareto front of tokens per eojeol and boundary F1 (analysers and trivial rows apart). "
         f"In brackets: 95 % intervals, Student's t over {units}.",
         "★은 어절당 토큰 수와 경계 F1의 파레토 최적입니다(형태소 분석기와 단순 기준 제외). "
-        f"괄호 안은 95% 신뢰 구간(스튜던트 t)이며 재표집 단위는 {korean_units(units)}입니다.",
+        f"괄호 안은 95% 신뢰 구간(스튜던트 t)이며 재표집 단위는 {units_ko}입니다.",
     )
 
 
@@ -266,7 +266,7 @@ def _domains(report: Report) -> Section:
 
 
 def _differences(report: Report) -> Section:
-    names, units = compared(report), units_of(report)
+    names, (units, units_ko) = compared(report), units_of(report)
     measures = [report.measure(name) for name in names]
     columns = [Column((m.title, m.title_ko) if m else (name, name)) for name, m in zip(names, measures, strict=True)]
     rows = [(row, [signed(row.differences.get(name)) for name in names]) for row in report.rows if row.differences]
@@ -278,7 +278,7 @@ def _differences(report: Report) -> Section:
             "the degrees of freedom of Welch and Satterthwaite where a figure has several golds. p: the same t, adjusted for the "
             f"{tests} tests of this table (Holm). Bold: p under .05.",
             f"같은 줄에서 잰 {report.reference}와의 차이이며, 괄호 안은 95% 신뢰 구간(스튜던트 t), 재표집 단위는 "
-            f"{korean_units(units)}입니다. p는 t 검정(여러 정답 말뭉치를 합친 지표는 웰치–새터스웨이트 자유도)의 값을 이 표의 검정 "
+            f"{units_ko}입니다. p는 t 검정(여러 정답 말뭉치를 합친 지표는 웰치–새터스웨이트 자유도)의 값을 이 표의 검정 "
             f"{tests}개에 맞추어 홀름 방법으로 보정한 것입니다. 굵은 글씨는 p가 .05보다 작다는 뜻입니다.",
         ),
         [Table(columns, rows)],

@@ -19,6 +19,7 @@ from koktok.model.encoding import BatchEncoding, Encoding
 from koktok.model.special import special_tokens
 
 if TYPE_CHECKING:
+    from koktok.model.note import Note
     from koktok.model.tokens import Tokens
 
 
@@ -113,7 +114,7 @@ class Tokenizer(Lookups, ABC):
     byte_ids: frozenset[int]  # ids of byte fallback
     special_ids: frozenset[int]  # ids of special tokens, without the unknown one
     libraries: dict[str, str]  # the packages that run it, with their versions
-    notes: tuple[str, ...]  # shown with its figures: its normalization of the input, its losses
+    notes: tuple[Note, ...]  # shown with its figures: its normalization of the input, its losses
     any_text: bool = True  # False for cuts from a file, which has them for its own lines only
     lossless: bool  # whether `decode(encode(x))` is `normalize(x)` for every text
     decodes: bool = True  # whether there is a decoder

@@ -29,6 +29,7 @@ from koktok.formats.vocabularies import folder_of
 from koktok.model.decoding import Stream, checked_ids, decoder_for
 from koktok.model.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.model.models import Encoded, best_choices, model_for, n_best_of, sampler_for
+from koktok.model.note import Note
 from koktok.model.special import Style, cut_at
 from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.model.vocab import WITH_UNKNOWN, Vocab
@@ -99,7 +100,10 @@ class TrainedTokenizer(Tokenizer):
         self.byte_ids = frozenset(range(vocab.n_bytes))
         self.special_ids = frozenset(vocab.special_ids.values()) - self.unknown_ids
         self.libraries = {"koktok": _version()}
-        self.notes = () if self.lossless else (f"a {vocab.kind} vocabulary does not keep every text",)
+        self.notes = ()
+        if not self.lossless:
+            english = f"a {vocab.kind} vocabulary does not keep every text"
+            self.notes = (Note(english, f"{vocab.kind} 어휘는 일부 글자를 되살리지 못함"),)
 
     def __repr__(self) -> str:
         return f"TrainedTokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
