@@ -190,7 +190,7 @@ def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
         ({"news.txt": "x"}, "newz.txt", r"did you mean `.*news\.txt`"),
         ({"d/x.pdf": "x"}, "d", r"the folder .*d` holds no file that koktok reads .*\.jsonl"),
         ({"a.txt": "x"}, "*.md", r"no file matches .*\*\.md"),
-        ({"a.json": "[]"}, "a.json", r"(?s)is \.json; text or JSON lines.*hint: jq -c"),
+        ({"a.json": "[]"}, "a.json", r"(?s)is \.json; expected text or JSON lines.*hint: jq -c"),
         ({"a.html": "<p>"}, "*.html", r"(?s)is \.html.*hint: pandoc"),
     ],
 )
@@ -332,7 +332,7 @@ def test_records_without_text_follow_one_rule(tmp_path: Path) -> None:
     for first in ('{"other": "가"}', '{"text": 3}', '{"text": null}\n{"text": 3}'):
         with pytest.raises(InputError, match=r"has no field|is a `int`; expected text"):
             read(write(tmp_path / "c.jsonl", f'{first}\n{{"text": "가"}}\n'))
-    with pytest.raises(InputError, match="a record with the field"):
+    with pytest.raises(InputError, match="expected a record with the field"):
         read(write(tmp_path / "c.jsonl", '{"text": "가"}\n3\n'))
 
 
@@ -461,7 +461,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         ),
         ("a.jsonl", '{"text": 3, "body": "b"}\n', None, r'(?s)line 1: the field "text" is a `int`.*--field body'),
         ("a.jsonl", '{"text": "a"}\n', "body", r'(?s)no field "body"; it has: "text".*hint: --field text'),
-        ("a.jsonl", '"a"\n', None, r"line 1 is a `str`; a record"),
+        ("a.jsonl", '"a"\n', None, r"line 1 is a `str`; expected a record"),
         ("a.jsonl", '{"text": \n', None, r"a\.jsonl`, line 1 is no JSON"),
         ("a.csv", "id,body\n1,a\n", None, r'the header, has no field "text"; it has: "id", "body"'),
         ("a.csv", "id,text\n1\n", None, "line 2 has 1 columns; the header has 2"),
@@ -575,7 +575,7 @@ def test_lines_of_python_objects(tmp_path: Path) -> None:
         (b"x", "got one `bytes`"),
         ({"train": ["a"]}, 'got a mapping with the keys "train"'),
         (3, "expected lines, got a `int`"),
-        (["a", 3], "item 2 is a `int`; a record with the field"),
+        (["a", 3], "item 2 is a `int`; expected a record with the field"),
         ([{"body": "a"}], 'item 1 has no field "text"; it has: "body"'),
         (["a\ud800"], "item 1 holds a lone surrogate"),
     ],
