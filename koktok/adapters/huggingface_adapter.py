@@ -18,7 +18,7 @@ from koktok.files import read_utf8
 from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.model.note import Note
-from koktok.model.tokens import ByteTable
+from koktok.model.tokens import ByteTable, Spans
 from koktok.model.vocab import BYTE_OF
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -144,6 +144,14 @@ class HuggingFace(LibraryTokenizer):
     def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         with asking(self.library):
             return str(self.strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
+
+    def offsets(self, lines: Sequence[str]) -> list[Spans]:
+        with asking(self.library):
+            return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]
+
+    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        with asking(self.library):
+            return list(self.strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
 
     def normalize(self, text: str) -> str:
         with asking(self.library):

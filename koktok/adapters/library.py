@@ -23,7 +23,7 @@ from koktok.model.decoding import checked_ids
 from koktok.model.encoding import Encoding
 from koktok.model.note import Note
 from koktok.model.special import cut_at, style_for
-from koktok.model.tokens import ByteTable, Tokens, tokens_by_bytes
+from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.tokenizer.protocol import Allowed, Tokenizer, checked_text
 
 if TYPE_CHECKING:
@@ -76,10 +76,11 @@ class LibraryVocab:
 class LibraryTokenizer(Tokenizer):
     """A tokenizer that its own library runs, with the calls of `koktok.Tokenizer`.
 
-    An adapter is five functions: `read`, the ids and offsets of a text; `text_of`, the text of ids; `byte_table`, the bytes of each
-    id; `specials`; and `files`, its definition. It may override `ids` and `encode_lines`, which are for many lines, `normalize`, and
-    `piece`, how its vocabulary spells an id. `recipe`, `style`, `normalizer`, `pattern`, `words` and `model` exist only for koktok's
-    own tokenizers. Offsets are those of the library; Hugging Face's are too short if a normalizer composes characters.
+    An adapter is five functions: `read`, the ids and offsets of a text; `text_of`, the text of ids; `byte_table`, the bytes of
+    each id; `specials`; and `files`, its definition. `ids`, `offsets`, `texts_of` and `encode_lines` are for many lines, and an
+    adapter may override them, and `normalize`, and `piece`, how its vocabulary spells an id. `recipe`, `style`, `normalizer`,
+    `pattern`, `words` and `model` exist only for koktok's own tokenizers. Offsets are those of the library; Hugging Face's are too
+    short if a normalizer composes characters.
     """
 
     library: ClassVar[str] = ""  # the package that runs it
@@ -144,13 +145,21 @@ class LibraryTokenizer(Tokenizer):
         """The ids of lines, without spans."""
         return [self.read(line, specials=specials)[0] for line in lines]
 
+    def offsets(self, lines: Sequence[str]) -> list[Spans]:
+        """The library's own offsets of lines."""
+        return [self.read(line)[1] for line in lines]
+
+    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """The text of each row of ids."""
+        return [self.text_of(row) for row in rows]
+
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         """Tokens of lines, with spans from the bytes of each id, or else the library's own."""
         return tokens_by_bytes(
             lines,
             self.ids(lines),
             self.byte_table,
-            lambda which: [self.read(lines[k])[1] for k in which],
+            lambda which: self.offsets([lines[k] for k in which]),
             spaced=self.spaced,
         )
 

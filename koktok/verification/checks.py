@@ -135,7 +135,7 @@ class Format(Check):
             compared.append((line, theirs, ours.ids))
         self.ids.add(agreement(compared))
         known = known[: max(0, self._to_decode - self.text.checked)]
-        decoded_texts = [self.reader.tokenizer.text_of(ids) for ids in known]
+        decoded_texts = self.reader.tokenizer.texts_of(known)
         if self._tokenizer.prefix and not self.reader.takes_space:
             decoded_texts = [without_prefix(text, self._tokenizer.prefix) for text in decoded_texts]
         for ids, expected, text in zip(known, texts, decoded_texts, strict=False):
@@ -267,7 +267,7 @@ class OffsetsOfHuggingFace(Check):
         if self.result.skipped:
             return
         n_bytes = self._tokenizer.vocab.n_bytes
-        for text, theirs in ((text, self._adapter.read(text)[1]) for text in batch.normal):
+        for text, theirs in zip(batch.normal, self._adapter.offsets(batch.normal), strict=True):
             ours = self._tokenizer.encode(text)
             same = len(theirs) == len(ours) and all(
                 (a, b) == (c, d)
@@ -278,7 +278,7 @@ class OffsetsOfHuggingFace(Check):
             self.result.record(same, "{}: {} in place of {}", text, theirs, ours.offsets)
         raw = _decomposed(batch.lines[: max(0, FEW - self._seen)])
         self._seen += len(batch.lines)
-        for text, theirs in ((text, self._adapter.read(text)[1]) for text in raw):
+        for text, theirs in zip(raw, self._adapter.offsets(raw), strict=True):
             ours = self._tokenizer.encode(text)
             self._decomposed += 1
             self._differ += len(theirs) != len(ours) or any(
