@@ -128,10 +128,10 @@ def print_training(
     ):
         print_text(line)
     console = stderr()
-    ours, syllables = rows[0].figures.tokens_per_eojeol, rows[-1].figures.tokens_per_eojeol
-    if ours > syllables:
+    per_eojeol, syllables = rows[0].figures.tokens_per_eojeol, rows[-1].figures.tokens_per_eojeol
+    if per_eojeol > syllables:
         console.print(
-            f"warning: {ours:.3f} tokens per eojeol are more than one for each syllable ({syllables:.3f}): the vocabulary is too "
+            f"warning: {per_eojeol:.3f} tokens per eojeol are more than one for each syllable ({syllables:.3f}): the vocabulary is too "
             "small for this text; train with a larger --vocab-size",
             markup=False,
         )
