@@ -221,9 +221,10 @@ def _peers() -> Iterator[Peer]:
     spaces_in_runs: dict[str, object] = {"pretokenize": {"pattern": "superbpe"}}
     yield koktok_peer("koktok bpe-bytes lm, superbpe", slow=True, model="bpe-bytes", other=spaces_in_runs)
     yield koktok_peer("koktok bpe-bytes, superwords", slow=True, superwords=SUPERWORDS, other=spaces_in_runs, **between)
-    for preset in ("lm", "encoder"):  # digits as the peers cut them
-        free: dict[str, object] = {"pretokenize": {"digits": "free"}}
-        yield koktok_peer(f"koktok {preset}, digits free", slow=True, preset=preset, other=free)
+    free: dict[str, object] = {"pretokenize": {"digits": "free"}}  # as the peers cut them; so does `encoder`
+    yield koktok_peer("koktok lm, digits free", slow=True, other=free)
+    single: dict[str, object] = {"pretokenize": {"digits": "single"}}
+    yield koktok_peer("koktok encoder, digits single", slow=True, preset="encoder", other=single)
 
 
 PEERS = tuple(_peers())

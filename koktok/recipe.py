@@ -141,7 +141,7 @@ class PretokenizeRecipe(_Section):
     Hangul, Latin, digits, Han, kana and symbols."""
     digits: Literal["free", "single", "three"] = "single"
     """Numbers as runs of digits without signs, as single digits, or in groups of at most three digits from the left, as in the patterns of
-    GPT-4 and Llama 3."""
+    GPT-4 and Llama 3. By default `single`, which suits models that calculate, but `free` for the preset `encoder`."""
     pattern: Annotated[Literal["koktok", Published], Only(("bpe-bytes",), hint="--model bpe-bytes")] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
     runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given. Pieces may cross spaces
@@ -609,6 +609,11 @@ RULES = (
             and (v["split"], v["digits"]) == ("eojeol", "single")
             and not {"split", "digits"} & {*given}
         ),
+    ),
+    Rule(
+        "digits",
+        "free",  # as good in boundaries and tokens, and more answers that are numbers (eval/LOG.md)
+        lambda v, _: _has_own_trainer(v) and (v["preset"], v["pattern"]) == ("encoder", "koktok"),
     ),
     Rule("zero_width", False, lambda v, _: v["pattern"] != "koktok"),  # published patterns have no fold
     Rule(
