@@ -151,9 +151,9 @@ class Selection(ABC, Generic[T]):
         return times, self.choice(size, targets.factors(times)).refine(alive)
 
     def _search_model(self, size: int, alive: NDArray[np.bool_], times: dict[str, float], targets: Targets) -> T:
-        """A model that meets the targets, or comes nearest to them."""
+        """A model that meets the targets with the fewest tokens, or comes nearest to them."""
         targets = self._targets(before=targets)
-        best: tuple[float, T] | None = None
+        best: tuple[tuple[float, float], T] | None = None
         trial: T | None = None
         coming: dict[str, float] | None = times
         for _ in range(MODEL_TRIALS):
@@ -165,9 +165,9 @@ class Selection(ABC, Generic[T]):
                 _, alive = choice.swap(alive, SWAP)
             trial = self.fit(choice, alive, factors, trial)
             figures = self.figures(trial.cut, trial.tokens)
-            missed = targets.missed(figures, coming)
-            if best is None or missed < best[0]:
-                best = missed, trial
+            rank = max(targets.missed(figures) - NEAR, 0.0), trial.tokens
+            if best is None or rank < best[0]:
+                best = rank, trial
             coming = targets.after(coming, figures)
         assert best is not None, "there is at least one trial"
         return best[1]

@@ -111,11 +111,10 @@ class Targets:
         of_kind = {kind: times[name] for name, kinds in GROUPS.items() if name in times for kind in kinds}
         return {label: of_kind.get(label, mean) for label in (*(kind.label for kind in BoundaryKind), "rest")}
 
-    def missed(self, values: Mapping[str, float], times: Mapping[str, float] | None = None) -> float:
-        """By how much the target that is missed most is missed; more than enough is none of a lower bound that was not raised."""
-        gaps = {name: values[name] - want for name, want in self.wants.items()}
-        free = {name for name in gaps if self.at_least and (times or {}).get(name, 1.0) <= 1.0}
-        return max((max(-gap, 0.0) if name in free else abs(gap) for name, gap in gaps.items()), default=0.0)
+    def missed(self, values: Mapping[str, float]) -> float:
+        """By how much the target that is missed most is missed; a lower bound is not missed by more than enough."""
+        gaps = (values[name] - want for name, want in self.wants.items())
+        return max((max(-gap, 0.0) if self.at_least else abs(gap) for gap in gaps), default=0.0)
 
     def worst(self, values: Mapping[str, float]) -> str:
         """The name of the target that is furthest from its value, from below if there are such."""
