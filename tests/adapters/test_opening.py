@@ -77,7 +77,7 @@ def test_a_file_beside_the_text(what: str, tmp_path: Path) -> None:
     for words in (
         ("--spans", tmp_path / "a.json"),
         ("--gold", tmp_path / "a.json"),
-        ("--cuts", f"a={tmp_path}/a.json"),
+        (f"cuts:{tmp_path}/a.json",),
     ):
         done = koktok("report", "syllables", "--text", tmp_path / "t.txt", *words, "-o", tmp_path / "out", "-q")
         assert done.returncode == 1
