@@ -1,27 +1,14 @@
-"""Random vocabularies of every kind: `encode_ids` gives the ids of `encode`, and decoding the text; the suite draws from here, too.
-
-    python tests/random_vocabularies.py 100000 [--seed 0] [--first 0]
-    python tests/random_vocabularies.py 3536 --libraries
+"""Random vocabularies of every kind, and texts for them.
 
 A trained vocabulary is a poor witness: its merges come in an order that hides most of what bulk takes for granted. Here
-pieces and merges are drawn at random from a few characters, whose bytes and spaces are then met in every order. At the
-end every character of the first plane stands behind one to four spaces. `--libraries` saves every vocabulary, and
-tokenizers, transformers, sentencepiece and tiktoken are asked by the checks of `verify`. The exit code is 1 where anything differed.
+pieces and merges are drawn at random from a few characters, whose bytes and spaces are then met in every order.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
-import tempfile
-import time
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, get_args
 
-from fuzz import exported
 from strategies import EMOJI, NASTY
 
 from koktok import Recipe
@@ -31,7 +18,6 @@ from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, 
 from koktok.recipe import FALLBACK_MODELS, SELECTED_MODELS
 from koktok.text.patterns import Published
 from koktok.tokenizer import TrainedTokenizer
-from koktok.verification import _Checks
 
 TEXTS = 40
 """Texts a vocabulary."""
@@ -161,21 +147,6 @@ def lost(tokenizer: TrainedTokenizer, texts: list[str]) -> list[str]:
     return bad
 
 
-def differences_of_libraries(tokenizer: TrainedTokenizer, texts: list[str]) -> tuple[int, list[str]]:
-    """How often the checks of `verify` compared the saved folder and its tiktoken export, and what differed."""
-    with tempfile.TemporaryDirectory(prefix="koktok-random-") as place, ThreadPoolExecutor(2) as pool:
-        folder = tokenizer.save(Path(place) / "saved")
-        checks = _Checks(tokenizer, folder, exported(tokenizer, Path(place) / "ranks"))
-        checks.look(texts, [*range(len(texts))], pool)  # without the difficult lines of `verify`, which take a second
-        findings = [
-            *checks._unopened,
-            *(found for check in (*checks._formats, *checks._offsets) for found in check.results()),
-        ]
-    wrong = [finding for finding in findings if finding.outcome == "fail"]
-    looks = sum(finding.checked for finding in findings)
-    return looks, [f"{finding.check}: {' | '.join(finding.examples) or finding.message}" for finding in wrong]
-
-
 def case(seed: str) -> tuple[TrainedTokenizer, list[str], dict[str, Any]]:
     """A tokenizer, texts and how they are encoded: all of it a function of the seed."""
     rng = random.Random(seed)
@@ -195,53 +166,3 @@ def plane_behind_spaces(seed: str) -> tuple[TrainedTokenizer, list[str]]:
         random_recipe(rng, "bpe-bytes"), Vocab.bpe_bytes(random_pieces(rng, [*spell(text)], 600))
     )
     return tokenizer, [spaces + char for char in PLANE for spaces in SPACED[1:]]
-
-
-def main() -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("vocabularies", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--planes", type=int, default=20, help="vocabularies that see the whole first plane")
-    parser.add_argument("--first", type=int, default=0, help="go on from this vocabulary")
-    parser.add_argument("--libraries", action="store_true", help="save each, and ask the libraries, too")
-    given = parser.parse_args()
-    begun, found, kinds = time.monotonic(), Counter[str](), Counter[str]()
-
-    def count(seed: str, tokenizer: TrainedTokenizer, what: str, bad: list[str]) -> None:
-        found[what] += len(bad)
-        for text in bad[:3]:
-            print(f"{seed}: {tokenizer}: {what}: {text!r} {text!a}", flush=True)
-
-    def show(done: int) -> None:
-        print(
-            f"vocabularies up to {done:,}: {found['texts']:,} texts, {found['different']} different, {found['lost']} lost;"
-            f" {found['comparisons']:,} of libraries, {found['wrong']} wrong; {time.monotonic() - begun:.0f} s",
-            flush=True,
-        )
-
-    for i in range(given.first, given.vocabularies):
-        seed = f"{given.seed}:{i}"
-        tokenizer, texts, options = case(seed)
-        count(seed, tokenizer, "different", differences(tokenizer, texts, **options))
-        count(seed, tokenizer, "lost", lost(tokenizer, texts))
-        if given.libraries:
-            looks, bad = differences_of_libraries(tokenizer, texts)
-            found["comparisons"] += looks
-            count(seed, tokenizer, "wrong", bad)
-        found["texts"] += len(texts)
-        kinds[tokenizer.vocab.kind] += 1
-        if not (i + 1) % (100 if given.libraries else 10_000):
-            show(i + 1)
-    for i in range(given.planes):
-        seed = f"{given.seed}:plane:{i}"
-        tokenizer, texts = plane_behind_spaces(seed)
-        count(seed, tokenizer, "different", differences(tokenizer, texts))
-        found["texts"] += len(texts)
-    show(given.vocabularies)
-    print(f"{given.planes} times the first plane; {', '.join(f'{kind} {n:,}' for kind, n in kinds.most_common())}")
-    return 1 if found["different"] + found["lost"] + found["wrong"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

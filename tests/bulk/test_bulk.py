@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import MODELS, WITHOUT_HF
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
@@ -19,7 +18,7 @@ from strategies import korean_text
 import koktok
 from koktok import Recipe, Tokenizer, load
 from koktok.bulk import Encoder
-from koktok.bulk.table import LONGEST, TABLE_BYTES
+from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Texts, block_of_utf8
 from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cut_threes, cuts_of, marks_of
 from koktok.errors import InputError, UsageError
@@ -30,91 +29,11 @@ from koktok.tokenizer import TrainedTokenizer
 
 Trained = Callable[..., Path]
 
-UNAIMED = {"nu": 0.3}  # no target, no search: a quick training
-RECIPES: dict[str, dict[str, Any]] = {
-    **MODELS,
-    "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
-    "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
-    "jamo": {"jamo": True, "train": {"vocab_size": 1500, **UNAIMED}},
-    "rare jamo": {"jamo": "fallback", "train": {"model": "unigram", "vocab_size": 2300}},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}, "train": UNAIMED},
-    "digits": {
-        "pretokenize": {"digits": "single"},
-        "normalize": {"fullwidth": True, "compatibility": True},
-        "train": UNAIMED,
-    },
-    "digits by threes": {"pretokenize": {"digits": "three"}, "train": UNAIMED},
-    "folds": {
-        "normalize": {"fullwidth": True, "spaces": True, "quotes": True, "lone_jamo": True, "repeats": 2},
-        "train": UNAIMED,
-    },
-    "superwords": {"train": {"superwords": 0.1, **UNAIMED}},
-    "superbpe": {"train": {"model": "bpe-bytes", "superwords": 0.3}, "pretokenize": {"pattern": "superbpe"}},
-    "exaone-moe": {"train": {"model": "bpe-bytes", "superwords": 0.3}, "pretokenize": {"pattern": "exaone-moe"}},
-}
-
-
-@pytest.fixture(scope="module", params=RECIPES)
-def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
-    return load(trained(**RECIPES[request.param]))
-
 
 def encoder_of(tokenizer: Tokenizer, table_bytes: int = TABLE_BYTES) -> Encoder:
     """A new one, with nothing solved."""
     one = (tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern)
     return Encoder(*one, prefix=tokenizer.prefix, table_bytes=table_bytes)
-
-
-@given(texts=st.lists(korean_text(), max_size=5))
-def test_ids_are_those_of_encode(tokenizer: Tokenizer, texts: list[str]) -> None:
-    tokens = tokenizer.encode_ids(texts)
-    assert [ids.tolist() for ids in tokens] == [tokenizer.encode(text).ids for text in texts]
-    assert tokens.ids.dtype == np.uint16
-    assert tokenizer.decode_ids(tokens) == [tokenizer.decode(ids.tolist()) for ids in tokens]
-
-
-def test_mini_is_encoded_as_by_tokenizers(tokenizer: Tokenizer, mini: list[str], tmp_path: Path) -> None:
-    long = [char * n for char in ("가", "a", "ㅋ", "1", "é", "😀") for n in range(LONGEST // 2 - 1, LONGEST + 2)]
-    mini = [*mini[::2], *long]  # units on both sides of the longest that the table takes
-    tokens = tokenizer.encode_ids(mini, threads=1)
-    assert [ids.tolist() for ids in tokens] == [tokenizer.encode(line).ids for line in mini]
-    if tokenizer.vocab.kind not in WITHOUT_HF:
-        from tokenizers import Tokenizer as Foreign
-
-        foreign = Foreign.from_file(str(tokenizer.save(tmp_path / "out") / "tokenizer.json"))
-        foreign.encode_special_tokens = True
-        assert [found.ids for found in foreign.encode_batch(mini)] == [ids.tolist() for ids in tokens]
-    assert tokenizer.decode_ids(tokens, threads=1) == [tokenizer.decode(ids.tolist()) for ids in tokens]
-
-
-@given(texts=st.lists(korean_text(), max_size=3))
-def test_special_tokens_are_found_where_they_are_allowed(trained: Trained, texts: list[str]) -> None:
-    tokenizer = load(trained())
-    texts = [*texts, "<s>가</s></s> <mask>", "<s>", ""]
-    tokens = tokenizer.encode_ids(texts, allowed_special="all", before=["<s>"], after=["</s>", "<pad>"])
-    ids = tokenizer.vocab.special_ids
-    for text, found in zip(texts, tokens, strict=True):
-        inner = tokenizer.encode(text, allowed_special="all").ids
-        assert found.tolist() == [ids["<s>"], *inner, ids["</s>"], ids["<pad>"]]
-    assert tokenizer.decode_ids(tokens, skip_special_tokens=True) == [
-        tokenizer.decode(found.tolist(), skip_special_tokens=True) for found in tokens
-    ]
-    with pytest.raises(InputError, match="'<x>' is no special token"):
-        tokenizer.encode_ids(texts, after=["<x>"])
-    with pytest.raises(InputError, match="'<x>' is no special token"):
-        tokenizer.encode_ids([], allowed_special=["<x>"])
-
-
-@given(rows=st.lists(st.lists(st.integers(0, 699), max_size=12), max_size=4), skip=st.booleans())
-def test_any_ids_decode_as_by_decode(tokenizer: Tokenizer, rows: list[list[int]], skip: bool) -> None:
-    """Ids that no text gives, too: torn bytes, continued words in front, special tokens anywhere."""
-    size = tokenizer.vocab.size
-    rows = [[i if i < 300 else size - 1 - i % 300 for i in row] for row in rows]
-    expected = [tokenizer.decode(row, skip_special_tokens=skip) for row in rows]
-    assert tokenizer.decode_batch(rows, skip_special_tokens=skip) == expected
-    flat = np.array([i for row in rows for i in row], np.uint32)
-    offsets = np.cumsum([0, *map(len, rows)])
-    assert tokenizer.decode_ids(flat, offsets, skip_special_tokens=skip) == expected
 
 
 _FORMS = (
@@ -186,7 +105,7 @@ def test_a_piece_of_text_crosses_every_border(
     """Blocks of few units, batches of few characters, a table that is always full: the ids are the same."""
     import koktok.bulk.encoder as module
 
-    tokenizer = load(trained(**RECIPES["scripts"]))
+    tokenizer = load(trained(pretokenize={"split": "scripts", "digits": "single"}))
     texts = [*mini[:300], "", "1234567890" * 20, "가\u200b나 1\u200b234567", "ㅋ" * 500, "\x00a\x00", " " * 100]
     expected = [tokenizer.encode(text).ids for text in texts]
     for room, batch, table_bytes, threads in ((3, 1 << 21, 0, 1), (64, 50, 1 << 20, 3), (1, 1, 0, 2)):

@@ -1,4 +1,4 @@
-"""Bulk gives the ids of `encode` with vocabularies that no trainer made; `tests/random_vocabularies.py` draws many more."""
+"""Bulk gives the ids of `encode` with vocabularies that no trainer made."""
 
 from __future__ import annotations
 

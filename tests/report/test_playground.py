@@ -6,7 +6,6 @@ The engine runs in node, the page in the system's Chromium; without them these t
 from __future__ import annotations
 
 import itertools
-import json
 import lzma
 import re
 import shutil
@@ -14,75 +13,33 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from conftest import ROOT
-from hypothesis import given
-from strategies import korean_text
+from playground_engine import PlaygroundEngine
 
-from koktok import Recipe, Tokenizer, load
+from koktok import Tokenizer, load
 from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.cli import app
 from koktok.errors import UsageError
 from koktok.formats.tiktoken import ranks_of
 from koktok.report.playground import to_page
 from koktok.report.playground.lexicon import lexicon, runs_of
-from koktok.report.playground.payload import payload, tables
+from koktok.report.playground.payload import payload
 from koktok.segment import Whitespace
-from koktok.text.patterns import Published, PublishedPattern
-from koktok.tokenizer import TrainedTokenizer
+from koktok.text.patterns import PublishedPattern
 from koktok.verification.probes import around_specials, tricky_lines
 
 FOLDERS = sorted(file.parent for file in (ROOT / "tests" / "folders").glob("*/golden.json"))
 
-SCRIPT = """
-import { createInterface } from "node:readline";
-const { Tokenizer } = await import(process.argv[1]);
-let tokenizer;
-const asked = {
-  load: ([made, tables]) => ((tokenizer = new Tokenizer(made, tables)), tokenizer.size),
-  encode: (lines) => lines.map((line) => {
-    const { ids, spans } = tokenizer.encode(line), special = tokenizer.encode(line, { allowed: "all" });
-    return [ids, spans, special.ids, special.spans, tokenizer.decode(ids), tokenizer.normalize(line)];
-  }),
-  nBest: ([pretoken, n]) => tokenizer.model.nBest(pretoken, n).map(({ ids, spans, score }) => [ids, spans, score]),
-  replay: ([pretoken]) => tokenizer.model.replay(pretoken).map(({ rank, at, parts }) => [rank, at, parts]),
-  stream: (ids) => {
-    const stream = tokenizer.stream();
-    return [...ids.map((id) => stream.push(id)), stream.finish()];
-  },
-};
-for await (const line of createInterface({ input: process.stdin })) {
-  const [what, value] = JSON.parse(line);
-  process.stdout.write(JSON.stringify(asked[what](value)) + "\\n");
-}
-"""
-
-
-class Engine:
-    """engine.js in a process of its own, a line of JSON for a line of JSON."""
-
-    def __init__(self) -> None:
-        if not shutil.which("node"):
-            pytest.skip("node is not installed; on Debian: apt-get install nodejs")
-        engine = (ROOT / "koktok" / "report" / "playground" / "engine.js").as_uri()
-        command = ["node", "--input-type=module", "-e", SCRIPT, engine]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
-
-    def ask(self, what: str, value: Any) -> Any:
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.write(json.dumps([what, value]) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
 
 @pytest.fixture(scope="module")
-def node() -> Iterator[Engine]:
-    engine = Engine()
-    yield engine
-    engine.process.communicate()
+def node() -> Iterator[PlaygroundEngine]:
+    with PlaygroundEngine.opened() as engine:
+        if engine is None:
+            pytest.skip("node is not installed; on Debian: apt-get install nodejs")
+        yield engine
 
 
 def unpacked(folder: Path, place: Path) -> Path:
@@ -98,101 +55,45 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return load(unpacked(request.param, tmp_path_factory.mktemp("folder")))
 
 
-@pytest.fixture
-def loaded(node: Engine, tokenizer: Tokenizer) -> Engine:
-    assert node.ask("load", [payload(tokenizer), tables()]) == tokenizer.vocab.size
-    return node
-
-
-def rows_of(tokenizer: Tokenizer, lines: Sequence[str]) -> list[Any]:
-    """What the engine must say of lines."""
-    rows = []
-    for line in lines:
-        plain, special = tokenizer.encode(line), tokenizer.encode(line, allowed_special="all")
-        spans = [[list(span) for span in encoding.offsets] for encoding in (plain, special)]
-        rows.append(
-            [plain.ids, spans[0], special.ids, spans[1], tokenizer.decode(plain.ids), tokenizer.normalize(line)]
-        )
-    return rows
-
-
-def same(engine: Engine, tokenizer: Tokenizer, lines: Sequence[str]) -> None:
-    for line, row, wanted in zip(lines, engine.ask("encode", lines), rows_of(tokenizer, lines), strict=True):
-        assert row == wanted, line
-
-
-def test_the_engine_gives_the_ids_of_python(loaded: Engine, tokenizer: Tokenizer, mini: list[str]) -> None:
+def test_the_engine_is_that_of_python(node: PlaygroundEngine, tokenizer: Tokenizer, mini: list[str]) -> None:
+    """Offsets, texts and streams; ids of every kind and pattern are in tests/test_same_ids.py."""
+    node.load(tokenizer)
     specials = tokenizer.vocab.specials[:8]
     spelled = around_specials(specials)
     lines = [*tricky_lines(), *spelled[: 4 * len(specials)], *spelled[-2:], *mini[::5]]
-    same(loaded, tokenizer, lines)
+    node.same(tokenizer, lines)
     for line in lines[:40]:
         ids = tokenizer.encode(line).ids
         stream = tokenizer.stream()
-        assert loaded.ask("stream", ids) == [*map(stream.push, ids), stream.finish()]
-    ids = [*range(255, 0, -7), *range(tokenizer.vocab.size - 1, 300, -37)]  # bytes that are no text, tokens in no order
-    ids = [i for i in ids if i < tokenizer.vocab.size]
-    assert "".join(loaded.ask("stream", ids)) == tokenizer.decode(ids)
+        assert node.ask("stream", ids) == [*map(stream.push, ids), stream.finish()]
 
 
-@pytest.mark.parametrize("name", ["folds", "superwords", "fallback-unigram", "bpe-bytes", "wordpiece"])
-def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
-    tokenizer = load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
-    node.ask("load", [payload(tokenizer), tables()])
-
-    @given(korean_text())
-    def check(text: str) -> None:
-        same(node, tokenizer, [text])
-
-    check()
-
-
-@pytest.mark.parametrize("name", get_args(Published))
-def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
-    made = load(unpacked(ROOT / "tests" / "folders" / "bpe-bytes", tmp_path))
-    recipe = Recipe().changed(train={"model": "bpe-bytes"}, pretokenize={"pattern": name})
-    tokenizer = TrainedTokenizer(recipe, made.vocab)
-    node.ask("load", [payload(tokenizer), tables()])
-    same(node, tokenizer, [*tricky_lines(), "I'll I'LL we've DON'T itſ ABCdef aB", *mini[::3]])
-
-
-def test_ranks_run_as_tiktoken_runs_them(node: Engine, mini: list[str], tmp_path: Path) -> None:
+def test_ranks_run_as_tiktoken_runs_them(node: PlaygroundEngine, mini: list[str], tmp_path: Path) -> None:
     """No normalizer, a gap before the special token, and a piece that no join makes."""
     vocab = load(unpacked(ROOT / "tests" / "folders" / "bpe-bytes", tmp_path)).vocab
     ranks = ranks_of(vocab, PublishedPattern(name="o200k"))
     n = len(ranks.ranks)
     table = {**ranks.ranks, " 훈민정음".encode(): n}
     made = Tiktoken(replace(ranks, ranks=table, specials={"<|end|>": n + 3}))
-    assert node.ask("load", [payload(made), tables()]) == made.vocab.size == n + 4
+    node.load(made)
+    assert made.vocab.size == n + 4
     lines = [*tricky_lines(), "e\u0301 a\u0300", "나는 훈민정음 가<|end|>나", *mini[::5]]
-    same(node, made, lines)
+    node.same(made, lines)
     assert n in node.ask("encode", ["나는 훈민정음"])[0][0]
     with pytest.raises(UsageError, match="has a pattern of its own, or ids without a rank"):
         payload(Tiktoken(replace(ranks, pattern=r"\S+|\s+")))
 
 
-@pytest.mark.parametrize("name", ["unigram", "bpe-bytes", "fallback-unigram"])
-def test_a_space_before_the_first_word(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
-    made = load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
-    other = made.recipe.changed(prefix_space=not made.recipe.pretokenize.prefix_space)
-    tokenizer = TrainedTokenizer(other, made.vocab)
-    assert tokenizer.encode("나는").ids != made.encode("나는").ids
-    node.ask("load", [payload(tokenizer), tables()])
-    same(node, tokenizer, [*tricky_lines(), *mini[::3]])
-    ids = tokenizer.encode(" 나는 집에").ids
-    assert node.ask("stream", ids) == [*map((stream := tokenizer.stream()).push, ids), stream.finish()]
-
-
-def test_n_best_and_replay(node: Engine, tmp_path: Path) -> None:
+def test_n_best_and_replay(node: PlaygroundEngine, tmp_path: Path) -> None:
     made = load(unpacked(ROOT / "tests" / "folders" / "unigram", tmp_path))
-    node.ask("load", [payload(made), tables()])
+    node.load(made)
     for pretoken in (" 학교에서는", "é가", " ", "가나다라마바사"):
         wanted = [
             [list(ids), [list(s) for s in spans], score] for (ids, spans), score in made.model.n_best(pretoken, 7)
         ]
         assert node.ask("nBest", [pretoken, 7]) == wanted
     made = load(unpacked(ROOT / "tests" / "folders" / "bpe", tmp_path))
-    node.ask("load", [payload(made), tables()])
+    node.load(made)
     steps = node.ask("replay", [" 했습니다."])
     pieces = made.encode("했습니다.").pieces
     assert steps[-1][2] == pieces
