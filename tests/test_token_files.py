@@ -17,7 +17,7 @@ import pytest
 from conftest import MINI, koktok, read_documents
 
 from koktok import load
-from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.errors import InputError, UsageError
 from koktok.model.special import ROLES
 from koktok.text.sources import Source
 from koktok.token_files import TokenFiles, write_token_files
@@ -133,20 +133,12 @@ def test_a_killed_run_goes_on(trained: Trained, source: Source, tmp_path: Path) 
     assert not work.exists()
 
 
-def test_wrong_wishes_are_refused(trained: Trained, source: Source, tmp_path: Path) -> None:
+def test_a_folder_of_others_is_not_overwritten(trained: Trained, source: Source, tmp_path: Path) -> None:
     tokenizer = load(trained())
-    with pytest.raises(UsageError, match="`csv` is no format"):
-        write_token_files(tokenizer, source, tmp_path / "out", format="csv")
-    with pytest.raises(UsageError, match="shard_tokens = 0"):
-        write_token_files(tokenizer, source, tmp_path / "out", shard_tokens=0)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="there is something at"):
         write_token_files(tokenizer, source, tmp_path / "full")
-    with pytest.raises(InputError, match="'<x>' is no special token"):
-        write_token_files(tokenizer, source, tmp_path / "out", before=["<x>"])
-    with pytest.raises(ArtifactError, match="holds no token files"):
-        TokenFiles.open(tmp_path / "full")
 
 
 def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path: Path) -> None:

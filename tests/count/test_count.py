@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
 from koktok.count import Counts, count_words, words_of
 from koktok.count.counting import read
-from koktok.errors import InputError
 from koktok.text.sources import Source
 
 lines_of_text = st.lists(korean_text().map(lambda text: text.replace("\n", " ")), max_size=8)
@@ -54,8 +52,3 @@ def test_weights_multiply_and_round(tmp_path: Path) -> None:
 
     assert weighed(2.0) == {"가": 4, " 가": 4, " 나": 2}
     assert weighed(0.5) == {"가": 1, " 가": 1}  # halves to even
-
-
-def test_a_bare_string_is_refused() -> None:
-    with pytest.raises(InputError, match="expected lines, got one `str`"):
-        count_words("나는 집에")

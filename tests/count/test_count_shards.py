@@ -94,12 +94,6 @@ def test_held_out_lines_are_those_of_split_lines(mini: list[str]) -> None:
     assert column(rows, "held") == count_words(line for out, line in sides if out).as_dict()
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.5])
-def test_a_share_is_from_0_to_1(share: float) -> None:
-    with pytest.raises(UsageError, match=f"expected a share of 0 to 1, got {share}"):
-        Shards(holdout=share)
-
-
 def test_runs_are_counted_with_their_documents() -> None:
     with Shards(runs=True) as count:
         count.count([Block.of(["가 나. 다\n가 나.", "가 나."])], name="x")

@@ -15,7 +15,7 @@ from koktok import load as load_tokenizer
 from koktok.errors import ArtifactError
 from koktok.files import write_folder
 from koktok.formats.limits import unsupported_reason
-from koktok.formats.tiktoken import EXPORT, Ranks, files, load, ranks_from_text, ranks_of
+from koktok.formats.tiktoken import EXPORT, Ranks, files, load, ranks_of
 from koktok.model.models import BpeModel
 from koktok.model.vocab import BYTE_CHARS, Vocab
 from koktok.text.pretokenize import Pattern
@@ -102,27 +102,3 @@ class TestFolder:
         (folder / "tiktoken.json").write_text(json.dumps(spec | {"special_tokens": {"</s>": 0}}))
         with pytest.raises(ArtifactError, match=r"the id 0 of '</s>' is that of b'!', too"):
             load(folder)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("IQ== 0\nIg==\n", "line 2 of `x`: expected a piece in base64, a space and a rank, got 'Ig=='"),
-        ("IQ== 0\n\nI!== 1\n", "line 3 of `x`"),
-        ("IQ== zero\n", "line 1 of `x`"),
-        ("IQ== 0\nIQ== 1\n", r"has the piece b'!' a second time"),
-        ("", "holds no ranks"),
-    ],
-)
-def test_bad_ranks_name_the_line(text: str, message: str) -> None:
-    with pytest.raises(ArtifactError, match=message):
-        ranks_from_text(text, "x")
-
-
-def test_bad_tables() -> None:
-    with pytest.raises(ArtifactError, match="got none for 1, first 0xFF"):
-        Ranks("x", ".", {piece: i for piece, i in BYTES.items() if i < 255}, {})
-    with pytest.raises(ArtifactError, match="expected a whole number from 0 as id of b'ab', got -1"):
-        Ranks("x", ".", BYTES | {b"ab": -1}, {})
-    with pytest.raises(ArtifactError, match="the library tiktoken cannot read `x`"):
-        Ranks("x", "(", BYTES, {}).encoding()

@@ -544,22 +544,6 @@ def test_any_marks_are_masked_soundly(marks: list[int], data: st.DataObject) -> 
     assert masking.max_predictions_per_seq is None or (both[:cut] > 0).sum() <= masking.max_predictions_per_seq
 
 
-@pytest.mark.parametrize(
-    ("options", "wrong", "message"),
-    [
-        (Masking, {"unit": "syllable"}, "`unit`: expected"),
-        (Masking, {"rate": 1.0}, "got 1.0"),
-        (Masking, {"mask_prob": 0.9, "random_prob": 0.2}, "at most 1 together"),
-        (Masking, {"max_predictions_per_seq": 0}, "greater than or equal to 1, got 0"),
-        (Plan, {"kind": "ner"}, r"`kind`: expected .* got 'ner'"),
-        (Plan, {"kind": "bert", "pairs": "both"}, r"`pairs`: expected .* got 'both'"),
-    ],
-)
-def test_wrong_options(options: Any, wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        options(**wrong)
-
-
 # --- Law 14 -----------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.errors import InputError
 from koktok.metrics.gold import FUNCTIONAL, GOLD_BOUNDARIES, GoldCorpus, gold_boundary, read_gold, readers, surface_cuts
 from koktok.metrics.gold.align_words import align_words
 from koktok.metrics.gold.sentences import word_class
@@ -320,16 +320,6 @@ def test_words_that_fit_nothing_are_masked() -> None:
     assert gold.skipped == {"morphemes do not fit the form": 1}
     assert gold.sentences[0].masked == ((0, 2),)
     assert gold.sentences[0].morphemes[0].form == "물"
-
-
-def test_refusals(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="cannot be read"):
-        read_gold(tmp_path / "none")
-    (tmp_path / "a").write_text("just text\n", "utf-8")
-    with pytest.raises(InputError, match="no sentence"):
-        read_gold(tmp_path / "a")
-    with pytest.raises(UsageError, match="expected a kind of gold"):
-        read_gold(tmp_path / "a", kind="xml")
 
 
 def test_a_sentence_of_too_many_words_is_not_dealt(tmp_path: Path) -> None:

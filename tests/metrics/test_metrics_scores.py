@@ -405,13 +405,6 @@ def test_the_digest_of_a_text_knows_lines_and_domains() -> None:
         Text.of({"a": "가"})
 
 
-def test_nothing_to_measure_is_told() -> None:
-    with pytest.raises(UsageError, match="expected text, gold or spans"):
-        score(load("bytes"), Material())
-    with pytest.raises(UsageError, match="as many lines"):
-        Parallel(["가"], [])
-
-
 # ── the other texts ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 

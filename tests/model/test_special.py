@@ -13,7 +13,7 @@ from hypothesis import given
 from strategies import korean_text
 
 from koktok import Recipe, Tokenizer, load
-from koktok.errors import ArtifactError, RecipeError, UsageError
+from koktok.errors import ArtifactError, RecipeError
 from koktok.formats.folder import files_of
 from koktok.model.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, style_for, tokens_of
 from koktok.model.vocab import UNKNOWN, Vocab, VocabKind
@@ -112,28 +112,6 @@ def test_tokens_of_the_user_stay_and_sentinels_are_last() -> None:
     assert mine.train.specials == ("<unk>", "<x>", "<|im_start|>", "<|im_end|>")
 
 
-def test_a_recipe_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(RecipeError, match="the recipe's `format` is 3, and this koktok reads format 2") as caught:
-        Recipe.from_toml("[recipe]\nformat = 3")
-    assert caught.value.hint.startswith("format = 2")
-
-
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        ({"style": "brt"}, "`special.style` is 'brt'"),
-        ({"chat_template": "chatlm"}, "neither a preset nor a Jinja template"),
-        ({"model_max_length": 0}, "`special.model_max_length` is 0"),
-        ({"padding_side": "up"}, "`special.padding_side` is 'up'"),
-        ({"pad_to_multiple": 0}, "`special.pad_to_multiple` is 0"),
-        ({"styel": "bert"}, "unknown key `special.styel`"),
-    ],
-)
-def test_impossible_values_are_refused(section: dict[str, Any], message: str) -> None:
-    with pytest.raises(RecipeError, match=message):
-        Recipe().changed(special=section)
-
-
 def test_a_chat_template_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ messages[0]['content'] }}", encoding="utf-8")
     assert chat_template_of(str(tmp_path / "mine.jinja")) == "{{ messages[0]['content'] }}"
@@ -180,15 +158,6 @@ def test_restyle_keeps_other_options_and_drops_the_old_style() -> None:
     assert (llama.style.model_max_length, llama.style.padding_side, llama.style.chat_template) == (NO_LIMIT, "left", "")
     assert llama.vocab.specials == tokens_of("llama", "unigram")
     assert restyle(llama, "plain").vocab == plain.vocab
-
-
-def test_restyle_refuses_impossible_styles() -> None:
-    plain = TrainedTokenizer(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens))
-    with pytest.raises(UsageError, match="the style `brt` is not known"):
-        restyle(plain, "brt")  # type: ignore[arg-type]
-    spelled = TrainedTokenizer(Recipe(), Vocab.bpe("가[]CLS", ["[CLS]"], specials=Recipe().special_tokens))
-    with pytest.raises(ArtifactError, match=r"the piece '\[CLS\]' spells a special token"):
-        restyle(spelled, "bert")
 
 
 # --- transformers -------------------------------------------------------------------------------------------------

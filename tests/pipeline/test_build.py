@@ -107,8 +107,6 @@ def test_lines_and_records_are_text_too() -> None:
     two = train(({"text": line} for line in lines), PLAIN).tokenizer
     assert one.vocab == two.vocab
     assert [source.name for source in one.recipe.sources] == ["lines"] == [s.name for s in two.recipe.sources]
-    with pytest.raises(InputError, match="expected lines, got one `str`"):
-        train(TEXT, PLAIN)
 
 
 def test_progress_goes_on_from_source_to_source(tmp_path: Path) -> None:

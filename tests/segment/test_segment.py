@@ -22,7 +22,7 @@ from strategies import eojeols, korean_text
 
 from koktok import hangul
 from koktok.count import Counts, count_words
-from koktok.errors import AnalyserError, ArtifactError, InputError, MissingExtraError, UsageError
+from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
 from koktok.segment import (
     MAX_ANALYSED,
     Policy,
@@ -175,13 +175,6 @@ def test_policies(kiwi: KiwiSegmenter, policy: str, pieces: str) -> None:
     assert "|".join(found.pieces(0)) == pieces
 
 
-def test_unknown_policies_and_segmenters_name_the_known() -> None:
-    with pytest.raises(UsageError, match=r"got `jossa`.*\nhint: --policy none, josa"):
-        Policy.parse("jossa")
-    with pytest.raises(UsageError, match=r"`pecab` is not known\nhint: --segmenter kiwi \| mecab \| okt"):
-        segmenter_for("pecab")
-
-
 def test_kinds_of_tags() -> None:
     assert kind_of("NNG", "SF") is BoundaryKind.PUNCTUATION
     assert kind_of("NNG", "VX") is BoundaryKind.AUXILIARY
@@ -202,29 +195,6 @@ def test_a_user_dictionary_reaches_kiwi(tmp_path: Path) -> None:
     counts = Counts.from_mapping({"쿠쿠토토가": 1})
     assert segment_counts(counts, taught, ALL).pieces(0) == ["쿠쿠토토", "가"]
     assert taught.signature() != plain.signature()
-    with pytest.raises(ArtifactError, match=r"none\.tsv` cannot be read"):
-        segmenter_for("kiwi", user_dictionary=str(tmp_path / "none.tsv"))
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("쿠쿠\tNNP\tnan", "line 2, has the score `nan`; expected a number from -1000 to 1000"),
-        ("쿠쿠\tNNP\t-inf", "has the score `-inf`"),
-        ("쿠쿠\tNNP\t1e39", "has the score `1e39`"),
-        ("쿠쿠\tNNP\tmany", "has the score `many`"),
-        ("쿠\0쿠\tNNP\t0", "line 2, holds a control character"),
-        ("쿠\x1b쿠\tNNP\t0", "holds a control character"),
-        ("함박 스테이크\tNNP\t0", "line 2, has the form `함박 스테이크` with a space"),
-        ("쿠" * 100_000 + "\tNNP\t0", "has a form of 100,000 characters; 100 at most"),
-    ],
-)
-def test_what_no_user_dictionary_may_hold(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "words.tsv"
-    path.write_text(f"# 낱말\n{line}\n", encoding="utf-8")
-    with pytest.raises(InputError, match=re.escape(message)) as caught:
-        segmenter_for("kiwi", user_dictionary=str(path))
-    assert len(str(caught.value)) < 400
 
 
 def test_user_dictionaries_of_other_encodings_are_refused(tmp_path: Path) -> None:
@@ -318,13 +288,6 @@ def test_the_cache_keeps_raw_tags(tmp_path: Path) -> None:
     with closing(sqlite3.connect(cached.path)) as store:
         rows = store.execute("SELECT word, row FROM analysis").fetchall()
     assert rows == [("가나다", "0 1 NNG 꼴\n1 3 JX ")]
-
-
-def test_segmented_counts_refuse_what_is_no_partition() -> None:
-    with pytest.raises(InputError, match="expected every word once"):
-        SegmentedCounts.from_items([("가나", [], 1), ("가나", [], 2)])
-    with pytest.raises(InputError, match="do not lie inside"):
-        SegmentedCounts.from_items([("가나", [Cut(2)], 1)])
 
 
 @given(st.dictionaries(eojeols().filter(len), st.integers(1, 9), max_size=6))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.errors import InputError, UsageError
 from koktok.text.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
 
 GOLDEN = """
@@ -71,17 +70,6 @@ def test_the_list_is_a_set(tmp_path: Path) -> None:
     assert loaded.digest() != Blocklist(["가", "나"]).digest()
     assert not Blocklist()
     assert Blocklist(personal=PERSONAL_DEFAULT)
-
-
-def test_errors_say_what_was_wanted(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'phone'; there are email, telephone, registration, name_number"):
-        Blocklist(personal=["phone"])
-    with pytest.raises(InputError, match=r"pattern `/\(/` is no regular expression"):
-        Blocklist(["/(/"])
-    with pytest.raises(InputError, match="expected lines, got one `str`"):
-        Blocklist("바보")
-    with pytest.raises(InputError, match="cannot be read as UTF-8"):
-        Blocklist.load(tmp_path / "nothing")
 
 
 @given(st.text(), st.lists(st.text(alphabet="가나다 a", min_size=1, max_size=3), max_size=4))

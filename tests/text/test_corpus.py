@@ -265,12 +265,6 @@ def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch:
         Source.of(tmp_path / "closed")
 
 
-def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
-    source = Source.of(write(tmp_path / "a.txt", "가"))
-    with pytest.raises(InputError, match="two sources are named `a`"):
-        read_lines([source, source])
-
-
 # Bytes that are no text
 
 
@@ -566,23 +560,6 @@ def test_lines_of_python_objects(tmp_path: Path) -> None:
     assert read_lines([{"body": "가\n나\n"}], field="body") == ["가", "나"]
     path = write(tmp_path / "a.txt", "가\n")
     assert read_lines(path) == read_lines(Source.of(path)) == ["가"]
-
-
-@pytest.mark.parametrize(
-    ("obj", "message"),
-    [
-        ("나는", r"(?s)expected lines, got one `str`.*hint: \[text\]"),
-        (b"x", "got one `bytes`"),
-        ({"train": ["a"]}, 'got a mapping with the keys "train"'),
-        (3, "expected lines, got a `int`"),
-        (["a", 3], "item 2 is a `int`; expected a record with the field"),
-        ([{"body": "a"}], 'item 1 has no field "text"; it has: "body"'),
-        (["a\ud800"], "item 1 holds a lone surrogate"),
-    ],
-)
-def test_objects_that_are_no_lines(obj: object, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read_lines(obj)
 
 
 def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,6 @@ import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.errors import InputError
 from koktok.hangul import COMPATIBILITY
 from koktok.text import normalize
 from koktok.text.normalize import OPAQUE, Folds, Normalizer, nfc, normalized
@@ -254,25 +253,6 @@ def test_changes_is_empty_exactly_where_nothing_changes(folds, text):
 
 
 # --- edges --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bad", [None, b"abc", 3, ["가"]])
-def test_only_str(bad):
-    for call in (Normalizer(), Normalizer().align, Normalizer().changes):
-        with pytest.raises(InputError, match=rf"expected text \(str\), got a {type(bad).__name__}"):
-            call(bad)
-
-
-def test_lone_surrogates_are_refused():
-    for call in (Normalizer(), Normalizer(EVERYTHING), Normalizer().align, Normalizer().changes):
-        with pytest.raises(InputError, match=r"lone surrogate U\+D83D at character 1"):
-            call("가\ud83d나")
-
-
-@pytest.mark.parametrize("bad", [-1, 1001, True, 2.5, "3"])
-def test_repeats_is_a_small_whole_number(bad):
-    with pytest.raises(InputError, match="`repeats`"):
-        Folds(repeats=bad)
 
 
 def test_signature_names_every_switch():

@@ -17,10 +17,9 @@ from hypothesis import given
 from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 
-from koktok import Recipe, load
+from koktok import load
 from koktok.adapters.conversion import gguf_table
 from koktok.bulk.units import cuts_of
-from koktok.errors import InputError, RecipeError
 from koktok.formats import gguf
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import ranks_of
@@ -177,19 +176,3 @@ def test_spaces_behind_words_are_safe_cuts() -> None:
             for rest in ("", " ", "\n", " 나", "\n 나"):
                 both = PublishedPattern(name=name).within_words.pretokenize(f"나{char} {rest}나")
                 assert len(f"나{char}") in [sum(map(len, both[:i])) for i in range(len(both))]
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"train": {"model": "unigram"}}, "`pattern = .*` is for bpe-bytes, not for unigram"),
-        ({"train": {"model": "bpe-bytes", "superwords": 0.2}}, "no superwords"),
-        ({"train": {"model": "bpe-bytes"}, "pretokenize": {"digits": "free"}}, "itself decides where words"),
-    ],
-)
-def test_what_it_cannot_do_is_refused(changes: dict[str, dict[str, object]], said: str) -> None:
-    changes["pretokenize"] = {"pattern": "llama3"} | changes.get("pretokenize", {})
-    with pytest.raises(RecipeError, match=said):
-        Recipe().changed(**changes)
-    with pytest.raises(InputError, match="wanted: koktok, gpt2"):
-        PublishedPattern(name="llama4")

@@ -18,7 +18,6 @@ from reference.models import all_segmentations, spm
 from strategies import korean_text
 
 from koktok import Recipe, Tokenizer, load
-from koktok.errors import UsageError
 from koktok.model.models import BpeModel, UnigramModel
 from koktok.model.vocab import Vocab
 from koktok.tokenizer import TrainedTokenizer
@@ -204,32 +203,3 @@ def test_n_best_of_a_text_is_the_top_of_all(text: str, n: int) -> None:
     for encoding, _ in found:
         assert SMALL.decode(encoding.ids) == SMALL.normalize(text)
         assert "".join(text[a:b] for a, b in dict.fromkeys(encoding.offsets)) == text
-
-
-@pytest.mark.parametrize(
-    ("model", "given", "message"),
-    [
-        ("unigram", {"dropout": 0.1}, r"`dropout` is not for a unigram.*\nhint: tokenizer.sample\(text, alpha=0.1"),
-        ("bpe", {"alpha": 0.1}, r"`alpha` is not for a bpe tokenizer.*\nhint: tokenizer.sample\(text, dropout=0.1"),
-        ("wordpiece", {"dropout": 0.1, "n_best": 3}, "`n_best` is not for a wordpiece"),
-        ("unigram", {}, "samples of a unigram tokenizer require `alpha`"),
-        ("bpe-bytes", {}, "samples of a bpe-bytes tokenizer require `dropout`"),
-        ("word", {"dropout": 0.1}, r"a word tokenizer has one segmentation.*\nhint: tokenizer.encode"),
-        ("bpe", {"dropout": 1.5}, "expected a probability from 0 to 1 as `dropout`, got 1.5"),
-        ("unigram", {"alpha": -1.0}, "expected a number from 0 to .* as `alpha`, got -1.0"),
-    ],
-)
-def test_the_error_for_a_wrong_keyword_names_the_right_one(
-    model: str, given: dict[str, float], message: str, trained: Trained
-) -> None:
-    tokenizer = load(trained(**MODELS[model]))
-    with pytest.raises(UsageError, match=message):
-        tokenizer.sample(TEXT, **given, seed_or_rng=0)
-
-
-def test_only_unigram_has_n_best(trained: Trained) -> None:
-    with pytest.raises(UsageError, match=r"a bpe tokenizer gives segmentations no score.*\nhint: .*unigram"):
-        load(trained(**MODELS["bpe"])).n_best(TEXT, 2)
-    for text in (TEXT, ""):
-        with pytest.raises(UsageError, match="expected at least 1 as `n`, got 0"):
-            SMALL.n_best(text, 0)

@@ -69,24 +69,6 @@ def test_special_tokens_only_when_allowed(trained: Trained) -> None:
     assert tokenizer.decode(allowed.ids, skip_special_tokens=True) == "끝끝"
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda t: t.encode(b"a"), r"expected one `str` in `encode`, got bytes\nhint: text\.decode\('utf-8'\)"),
-        (lambda t: t.encode(["a"]), r"got list.*\nhint: tokenizer.encode_batch"),
-        (lambda t: t.encode("가\ud800"), "surrogate"),
-        (lambda t: t.encode_batch("가나다"), "expected texts, got one `str`"),
-        (lambda t: t.decode([-1]), r"id -1 is outside the vocabulary \(0 to 2299\)"),
-        (lambda t: t.decode(["1"]), "expected an integer as id in .decode., got '1'"),
-        (lambda t: t.encode("끝", allowed_special=["<eos>"]), r"'<eos>' is no special token; there are <pad>, <unk>"),
-    ],
-)
-def test_errors_name_the_way_out(trained: Trained, call: Callable[[Tokenizer], object], message: str) -> None:
-    """All values that are refused: tests/test_bad_input.py."""
-    with pytest.raises(InputError, match=message):
-        call(load(trained()))
-
-
 def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path: Path) -> None:
     tokenizer = load(trained())
     target = tmp_path / "out"

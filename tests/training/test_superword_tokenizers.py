@@ -7,7 +7,6 @@ import pytest
 from koktok import Recipe, Tokenizer, train
 from koktok.count import Counts
 from koktok.count.prepared import prepare_runs
-from koktok.errors import RecipeError
 from koktok.model.vocab import unspell
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
@@ -67,16 +66,6 @@ def test_runs_are_cut_where_the_pattern_cuts_and_at_words_left_out() -> None:
         "갈 수 있다.": ["갈 수 있", "다."],
         "번 수": ["번 수"],
     }
-
-
-@pytest.mark.parametrize("changes", [{"jamo": True}, {"train": {"model": "wordpiece"}}, {"train": {"backend": "spm"}}])
-def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> None:
-    with pytest.raises(RecipeError, match=r"superwords. (is for koktok's own trainers|are for pieces of syllables)"):
-        Recipe().changed(train={"superwords": 0.2}).changed(**changes)
-    with pytest.raises(RecipeError, match="inner superwords are superwords, and there are none"):
-        Recipe().changed(train={"inner_superwords": True, "superwords": 0.0})
-    with pytest.raises(RecipeError, match="`price = bits` is for koktok's own trainers of unigram, bpe"):
-        Recipe().changed(train={"price": "bits", "model": "wordpiece"})
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])

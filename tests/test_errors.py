@@ -1,0 +1,331 @@
+"""What an error says: a call, the exception, and its words, a table for each room.
+
+What a test shows beside the words (what is left on the disk, a hint that is run) stands in the room's own tests; what no
+call may take is `tests/test_bad_input.py`; the command line's table is in `tests/cli/test_cli.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import MODELS, read_lines
+
+from koktok import Recipe, Tokenizer, hangul, load
+from koktok.count import count_words
+from koktok.count.shards import Shards
+from koktok.errors import ArtifactError, InputError, RecipeError, UsageError
+from koktok.formats.gguf import GgufVocab
+from koktok.formats.tiktoken import Ranks, ranks_from_text
+from koktok.instances import Masking, Plan
+from koktok.metrics import Material, Parallel, score
+from koktok.metrics.gold import read_gold
+from koktok.model.vocab import Vocab
+from koktok.segment import Policy, segmenter_for
+from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
+from koktok.text.blocklist import Blocklist
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.patterns import PublishedPattern
+from koktok.text.pretokenize import Pattern
+from koktok.text.sources import Source
+from koktok.token_files import TokenFiles, write_token_files
+from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.restyle import restyle
+from koktok.training.lattice import CostWeights
+
+
+@dataclass
+class Here:
+    """A folder of the test, and trained tokenizers."""
+
+    folder: Path
+    trained: Callable[..., Path]
+
+    def file(self, text: str, name: str = "a.txt") -> Path:
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return self.folder / name
+
+    def tokenizer(self, model: str = "unigram") -> Tokenizer:
+        return load(self.trained(**MODELS[model]))
+
+
+Row = tuple[Callable[[Here], object], type[Exception], str]
+
+
+def encode(text: Any, **options: Any) -> Callable[[Here], object]:
+    return lambda here: here.tokenizer().encode(text, **options)
+
+
+def encode_ids(texts: Any, **options: Any) -> Callable[[Here], object]:
+    return lambda here: here.tokenizer().encode_ids(texts, **options)
+
+
+def decode_ids(ids: list[Any], indptr: Any) -> Callable[[Here], object]:
+    return lambda here: here.tokenizer().decode_ids(np.array(ids), indptr)
+
+
+def sample(model: str, **options: Any) -> Callable[[Here], object]:
+    return lambda here: here.tokenizer(model).sample("학교에서", **options, seed_or_rng=0)
+
+
+def token_files(**options: Any) -> Callable[[Here], object]:
+    return lambda here: write_token_files(
+        here.tokenizer(), Source.of(here.file("가\n")), here.folder / "out", **options
+    )
+
+
+def toml(text: str) -> Callable[[Here], object]:
+    return lambda _: Recipe.from_toml(text)
+
+
+def changed(*, first: Any = None, **changes: Any) -> Callable[[Here], object]:
+    return lambda _: Recipe().changed(**(first or {})).changed(**changes)
+
+
+def dictionary(line: str) -> Callable[[Here], object]:
+    return lambda here: segmenter_for("kiwi", user_dictionary=str(here.file(f"# 낱말\n{line}\n", "words.tsv")))
+
+
+def calls(call: Callable[[], object]) -> Callable[[Here], object]:
+    return lambda _: call()
+
+
+def each(values: Iterable[Any], call: Callable[[Any], object], error: type[Exception], words: str) -> list[Row]:
+    return [(lambda _, value=value: call(value), error, words) for value in values]  # type: ignore[misc]
+
+
+def gguf(**change: Any) -> Callable[[Here], object]:
+    good = {"model": "llama", "pre": "default", "tokens": ("a", "b"), "scores": (), "types": (1, 1), "roles": {}}
+    return lambda _: GgufVocab(**good | change)  # type: ignore[arg-type]
+
+
+def plain(letters: str, pieces: list[str]) -> TrainedTokenizer:
+    return TrainedTokenizer(Recipe(), Vocab.bpe(letters, pieces, specials=Recipe().special_tokens))
+
+
+NORMALIZERS = (Normalizer(), Normalizer().align, Normalizer().changes)
+NO_CUTS = (-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda"))
+WITHOUT_EOMI = {kind.label: 1.0 for kind in BoundaryKind if kind is not BoundaryKind.EOMI}
+BYTES = {bytes([i]): i for i in range(256)}
+WITHOUT_OTHERS = r"superwords. (is for koktok's own trainers|are for pieces of syllables)"
+
+ERRORS: dict[str, list[Row]] = {
+    "tokenizer": [
+        (encode(b"a"), InputError, r"expected one `str` in `encode`, got bytes\nhint: text\.decode\('utf-8'\)"),
+        (encode(["a"]), InputError, r"got list.*\nhint: tokenizer.encode_batch"),
+        (encode("가\ud800"), InputError, "surrogate"),
+        (encode("끝", allowed_special=["<eos>"]), InputError, r"'<eos>' is no special token; there are <pad>, <unk>"),
+        (lambda here: here.tokenizer().encode_batch("가나다"), InputError, "expected texts, got one `str`"),
+        (lambda here: here.tokenizer().decode([-1]), InputError, r"id -1 is outside the vocabulary \(0 to 2299\)"),
+        (lambda here: here.tokenizer().decode(["1"]), InputError, "expected an integer as id in .decode., got '1'"),
+        (sample("unigram", dropout=0.1), UsageError, r"`dropout` is not for a unigram.*\nhint: tokenizer.sample\(text, alpha=0.1"),
+        (sample("bpe", alpha=0.1), UsageError, r"`alpha` is not for a bpe tokenizer.*\nhint: tokenizer.sample\(text, dropout=0.1"),
+        (sample("wordpiece", dropout=0.1, n_best=3), UsageError, "`n_best` is not for a wordpiece"),
+        (sample("unigram"), UsageError, "samples of a unigram tokenizer require `alpha`"),
+        (sample("bpe-bytes"), UsageError, "samples of a bpe-bytes tokenizer require `dropout`"),
+        (sample("word", dropout=0.1), UsageError, r"a word tokenizer has one segmentation.*\nhint: tokenizer.encode"),
+        (sample("bpe", dropout=1.5), UsageError, "expected a probability from 0 to 1 as `dropout`, got 1.5"),
+        (sample("unigram", alpha=-1.0), UsageError, "expected a number from 0 to .* as `alpha`, got -1.0"),
+        (lambda here: here.tokenizer("bpe").n_best("가", 2), UsageError, r"a bpe tokenizer gives segmentations no score.*\nhint: .*unigram"),
+        (lambda here: here.tokenizer().n_best("", 0), UsageError, "expected at least 1 as `n`, got 0"),
+        (calls(lambda: restyle(plain("가", []), "brt")), UsageError, "the style `brt` is not known"),  # type: ignore[arg-type]
+        (calls(lambda: restyle(plain("가[]CLS", ["[CLS]"]), "bert")), ArtifactError, r"the piece '\[CLS\]' spells a special token"),
+    ],
+    "bulk": [
+        (encode_ids("가나다"), InputError, r"expected texts, got one `str`\nhint: tokenizer.encode_ids\(\[text\]\)"),
+        (encode_ids(b"abc"), InputError, "expected texts, got one `bytes`"),
+        (encode_ids(["가", 3]), InputError, "expected a text .*, got a `int`"),
+        (encode_ids(["가", "\ud800"]), InputError, r"a lone surrogate U\+D800"),
+        (encode_ids(["\0", "\ud800"]), InputError, r"a lone surrogate U\+D800"),
+        (encode_ids(3), InputError, "expected texts, got a `int`"),
+        (encode_ids(["가"], after=["<x>"]), InputError, "'<x>' is no special token"),
+        (encode_ids([], allowed_special=["<x>"]), InputError, "'<x>' is no special token"),
+        (encode_ids(["가"], dtype="uint8"), UsageError, "dtype = 'uint8' cannot hold the ids 0 to 2299"),
+        (encode_ids(["가"], dtype="float"), UsageError, "dtype = 'float' cannot hold"),
+        (encode_ids(["가"], threads=0), UsageError, "threads = 0"),
+        (decode_ids([2300], [0, 1]), InputError, r"the id 2300 is outside the vocabulary \(0 to 2299\)"),
+        (decode_ids([-1], [0, 1]), InputError, "the id -1 is outside"),
+        (decode_ids([0.5], [0, 1]), InputError, "expected integers as ids, got an array of float64"),
+        (decode_ids([1, 2], [0, 3]), InputError, "an indptr that rises and lies inside them"),
+        (decode_ids([1, 2], [0, 2, 1]), InputError, "an indptr that rises and lies inside them"),
+        (decode_ids([[1]], [0, 1]), InputError, "an indptr that rises and lies inside them"),
+        (decode_ids([1, 2], []), InputError, "an indptr that rises and lies inside them"),
+        (decode_ids([1, 2], "a"), InputError, "expected integers as indptr"),
+    ],
+    "token files": [
+        (token_files(format="csv"), UsageError, "`csv` is no format"),
+        (token_files(shard_tokens=0), UsageError, "shard_tokens = 0"),
+        (token_files(before=["<x>"]), InputError, "'<x>' is no special token"),
+        (lambda here: TokenFiles.open(here.file("mine").parent), ArtifactError, "holds no token files"),
+    ],
+    "formats": [
+        (calls(lambda: ranks_from_text("IQ== 0\nIg==\n", "x")), ArtifactError, "line 2 of `x`: expected a piece in base64, .*, got 'Ig=='"),
+        (calls(lambda: ranks_from_text("IQ== 0\n\nI!== 1\n", "x")), ArtifactError, "line 3 of `x`"),
+        (calls(lambda: ranks_from_text("IQ== zero\n", "x")), ArtifactError, "line 1 of `x`"),
+        (calls(lambda: ranks_from_text("IQ== 0\nIQ== 1\n", "x")), ArtifactError, r"has the piece b'!' a second time"),
+        (calls(lambda: ranks_from_text("", "x")), ArtifactError, "holds no ranks"),
+        (calls(lambda: Ranks("x", ".", {b"\0": 0}, {})), ArtifactError, "got none for 255, first 0x01"),
+        (calls(lambda: Ranks("x", ".", BYTES | {b"ab": -1}, {})), ArtifactError, "expected a whole number from 0 as id of b'ab', got -1"),
+        (calls(lambda: Ranks("x", "(", BYTES, {}).encoding()), ArtifactError, "the library tiktoken cannot read `x`"),
+        (gguf(tokens=("a", "a")), ArtifactError, "the token 'a' is empty or occurs twice"),
+        (gguf(tokens=("a", "")), ArtifactError, "the token '' is empty"),
+        (gguf(types=(1,)), ArtifactError, "expected a type and a score for each of 2 tokens, got 1 and 0"),
+        (gguf(roles={"eos": 2}), ArtifactError, "the id 2 of `eos` is outside the vocabulary"),
+    ],
+    "vocab": [
+        (calls(lambda: Vocab("bpe", ("가", "가"))), ArtifactError, "distinct"),
+        (calls(lambda: Vocab("bpe", ("가", "가나"))), ArtifactError, r"missing: \['나'\]"),
+        (calls(lambda: Vocab("unigram", ("가",), ())), ArtifactError, "expected 1 scores, one for each piece, got 0"),
+        (calls(lambda: Vocab("unigram", ("가",), (1.0,))), ArtifactError, "at most 0"),
+        (calls(lambda: Vocab("unigram", ("가", "나"), (-2.0, -1.0))), ArtifactError, "falling"),
+        (calls(lambda: Vocab("unigram", ("가",), (-0.001,))), ArtifactError, "rounded"),
+        (calls(lambda: Vocab("bpe", ("가",), (-1.0,))), ArtifactError, "has no scores"),
+        (calls(lambda: Vocab("bpe", ("가",), specials=("</s>", "</s>"))), ArtifactError, "special tokens must be distinct"),
+        (calls(lambda: Vocab("bpe", (*"<0x1>", "<0x10>"))), ArtifactError, "byte piece"),
+        (calls(lambda: Vocab("bpe", (*"</s>", "</s>"), specials=("</s>",))), ArtifactError, "special token"),
+        (calls(lambda: Vocab("bpe", ("▁",))), ArtifactError, "U\\+2581"),
+        (calls(lambda: Vocab.plain("syllable", ["가", "나", "가나"])), ArtifactError, "single characters, got the piece .가나."),
+    ],
+    "recipe": [
+        (toml("[recipe.train]\nvocab_sise = 1"), RecipeError, r"unknown key `train.vocab_sise`\nhint: did you mean `vocab_size`\?"),
+        (toml("[recipe]\nwhatever = 1"), RecipeError, r"unknown key `whatever`\nhint: the keys are "),
+        (toml("[recipes]\n"), RecipeError, r"unknown table `recipes`"),
+        (toml("[recipe.train]\nvocab_size = 0"), RecipeError, r"`train.vocab_size` is 0: .*greater than or equal to 1"),
+        (toml("[recipe.train]\nvocab_size = -5"), RecipeError, r"`train.vocab_size` is -5"),
+        (toml('[recipe.train]\nvocab_size = "many"'), RecipeError, r"`train.vocab_size` is 'many'"),
+        (toml('[recipe.train]\nmodel = "lstm"'), RecipeError, r"`train.model` is 'lstm': .*'unigram'"),
+        (toml('[recipe.train]\nspecials = ["<s>", "<s>"]'), RecipeError, r"special tokens must be distinct"),
+        (toml('[recipe.segment]\npolicy = "nonsense"'), RecipeError, r"expected a boundary policy"),
+        (toml("[recipe.train.reserve_script]\nlatin = 1.5"), RecipeError, r"`train.reserve_script.latin` is 1.5: "),
+        (toml("[recipe.train.reserve_script]\nklingon = 0.5"), RecipeError, r"klingon"),
+        (toml("[recipe]\nholdout = 1.5"), RecipeError, r"`holdout` is 1.5"),
+        (toml("[recipe]\nformat = 3"), RecipeError, r"the recipe's `format` is 3, and this koktok reads format 2\nhint: format = 2"),
+        (toml("[recipe"), RecipeError, r"the recipe is no TOML"),
+        (toml(f"a = {'[' * 5000}"), RecipeError, r"the recipe is no TOML: it is nested too deep"),
+        (toml(f"[recipe]\nx = {'[' * 5000}{']' * 5000}"), RecipeError, r"the recipe is no TOML: it is nested too deep"),
+        (toml("[recipe.train]\nlam = 1e308"), RecipeError, r"`train.lam` is 1e\+308: input should be less than or equal to 1000000"),
+        (toml("[recipe.train]\nlam = 0.0"), RecipeError, r"`train.lam` is 0.0"),
+        (toml("[recipe.train]\nmu = inf"), RecipeError, r"`train.mu` is inf: input should be a finite number"),
+        (toml("[recipe.train]\nmu = 1e308"), RecipeError, r"`train.mu` is 1e\+308"),
+        (toml("[recipe.train]\nnu = nan"), RecipeError, r"`train.nu` is nan: input should be a finite number"),
+        (toml("[recipe.train.nu]\nrest = 0.3\njosa = inf"), RecipeError, r"`train.nu.josa` is inf: input should be a finite number"),
+        (toml("[recipe.train]\nsuperwords = nan"), RecipeError, r"`train.superwords` is nan"),
+        (toml("[recipe.train]\ncharacter_coverage = inf"), RecipeError, r"`train.character_coverage` is inf"),
+        (toml("[recipe.train.reserve_script]\nlatin = nan"), RecipeError, r"`train.reserve_script.latin` is nan"),
+        (toml("[recipe]\nholdout = nan"), RecipeError, r"`holdout` is nan"),
+        (toml("[recipe.train]\nvocab_size = 10_000_001"), RecipeError, r"`train.vocab_size` is 10000001"),
+        (toml("[recipe.train]\nreserved = 100_000_000"), RecipeError, r"`train.reserved` is 100000000"),
+        (toml("[recipe.train]\nreserved = 1_000_000"), RecipeError, r"1,000,005 special tokens and reserved slots leave no id"),
+        (toml(f"[recipe.train]\nmin_count = {10**30}"), RecipeError, r"`train.min_count`"),
+        (toml(f"[recipe.train]\nngram = {10**9}"), RecipeError, r"`train.ngram`"),
+        (toml("[recipe.train]\nmax_piece_length = 65"), RecipeError, r"`train.max_piece_length`"),
+        (toml("[recipe.normalize]\nrepeats = 1001"), RecipeError, "`repeats`: expected a whole number of 0 to 1000, got 1001"),
+        (toml(f"[recipe.special]\nmodel_max_length = {10**40}"), RecipeError, r"`special.model_max_length`"),
+        (toml("[recipe.special]\npad_to_multiple = 4097"), RecipeError, r"`special.pad_to_multiple`"),
+        (toml('[[recipe.sources]]\nname = "a"\nweight = inf'), RecipeError, r"`sources.0.weight` is inf"),
+        (toml('[recipe.train]\nspecials = ["<unk>", "\\u0000"]'), RecipeError, r"holds the control character U\+0000"),
+        (toml('[recipe.train]\nspecials = ["<unk>", "a\\nb"]'), RecipeError, r"holds the control character U\+000A"),
+        (toml(f'[recipe.train]\nspecials = ["<unk>", "{"x" * 100_000}"]'), RecipeError, r"at most 256 characters, got one of 100,000"),
+        (toml('[recipe.train]\nspecials = ["<unk>", "<0x00>"]'), RecipeError, r"<0x00> is spelled like the byte piece"),
+        (toml('[recipe.segment]\nsegmenter = "dpe:"'), RecipeError, r"`segment.segmenter` is 'dpe:': input should be 'kiwi'"),
+        (toml('[recipe.segment]\nuser_dictionary_sha256 = "no digest"'), RecipeError, r"`segment.user_dictionary_sha256`"),
+        (lambda here: Recipe.load(here.folder / "none.toml"), RecipeError, r"none\.toml` cannot be read"),
+        (changed(model="word", backend="spm"), RecipeError, r"`backend = spm` is for unigram, bpe, not for word\nhint: --backend koktok"),
+        (changed(model="wordpiece", specials=("<s>",)), RecipeError, r"one of .*\[UNK\], <unk>\nhint: --specials \[UNK\],<s>"),
+        (changed(model="ngram", ngram=1), RecipeError, r"`train.ngram` is 1"),
+        (changed(special={"style": "brt"}), RecipeError, "`special.style` is 'brt'"),
+        (changed(special={"chat_template": "chatlm"}), RecipeError, "neither a preset nor a Jinja template"),
+        (changed(special={"model_max_length": 0}), RecipeError, "`special.model_max_length` is 0"),
+        (changed(special={"padding_side": "up"}), RecipeError, "`special.padding_side` is 'up'"),
+        (changed(special={"pad_to_multiple": 0}), RecipeError, "`special.pad_to_multiple` is 0"),
+        (changed(special={"styel": "bert"}), RecipeError, "unknown key `special.styel`"),
+        (changed(first={"superwords": 0.2}, jamo=True), RecipeError, WITHOUT_OTHERS),
+        (changed(first={"superwords": 0.2}, model="wordpiece"), RecipeError, WITHOUT_OTHERS),
+        (changed(first={"superwords": 0.2}, backend="spm"), RecipeError, WITHOUT_OTHERS),
+        (changed(inner_superwords=True, superwords=0.0), RecipeError, "inner superwords are superwords, and there are none"),
+        (changed(price="bits", model="wordpiece"), RecipeError, "`price = bits` is for koktok's own trainers of unigram, bpe"),
+        (changed(pattern="llama3", model="unigram"), RecipeError, "`pattern = .*` is for bpe-bytes, not for unigram"),
+        (changed(pattern="llama3", model="bpe-bytes", superwords=0.2), RecipeError, "no superwords"),
+        (changed(pattern="llama3", model="bpe-bytes", digits="free"), RecipeError, "itself decides where words"),
+        (changed(jamo="sometimes"), RecipeError, "`jamo` is 'sometimes': expected true, false"),
+    ],
+    "text": [
+        (calls(lambda: read_lines("나는")), InputError, r"(?s)expected lines, got one `str`.*hint: \[text\]"),
+        (calls(lambda: read_lines(b"x")), InputError, "got one `bytes`"),
+        (calls(lambda: read_lines({"train": ["a"]})), InputError, 'got a mapping with the keys "train"'),
+        (calls(lambda: read_lines(3)), InputError, "expected lines, got a `int`"),
+        (calls(lambda: read_lines(["a", 3])), InputError, "item 2 is a `int`; expected a record with the field"),
+        (calls(lambda: read_lines([{"body": "a"}])), InputError, 'item 1 has no field "text"; it has: "body"'),
+        (calls(lambda: read_lines(["a\ud800"])), InputError, "item 1 holds a lone surrogate"),
+        (lambda here: read_lines([Source.of(here.file("가"))] * 2), InputError, "two sources are named `a`"),
+        (calls(lambda: count_words("나는 집에")), InputError, "expected lines, got one `str`"),
+        (calls(lambda: Shards(holdout=-0.1)), UsageError, "expected a share of 0 to 1, got -0.1"),
+        (calls(lambda: Shards(holdout=1.5)), UsageError, "expected a share of 0 to 1, got 1.5"),
+        (calls(lambda: Blocklist(personal=["phone"])), UsageError, "'phone'; there are email, telephone, registration, name_number"),
+        (calls(lambda: Blocklist(["/(/"])), InputError, r"pattern `/\(/` is no regular expression"),
+        (calls(lambda: Blocklist("바보")), InputError, "expected lines, got one `str`"),
+        (lambda here: Blocklist.load(here.folder / "nothing"), InputError, "cannot be read as UTF-8"),
+        *each(NORMALIZERS, lambda call: call("가\ud83d나"), InputError, r"lone surrogate U\+D83D at character 1"),
+        *each(NORMALIZERS, lambda call: call(b"abc"), InputError, r"expected text \(str\), got a bytes"),
+        *each([None, 3, ["가"]], Normalizer(), InputError, r"expected text \(str\), got a "),
+        *each([-1, 1001, True, 2.5, "3"], lambda bad: Folds(repeats=bad), InputError, "`repeats`"),
+        *each([{"split": "word"}, {"digits": "four"}, {"split": None}], lambda bad: Pattern(**bad), InputError, "expected: one of"),
+        (calls(lambda: PublishedPattern(name="llama4")), InputError, "expected: koktok, gpt2"),
+        *each(NO_CUTS, lambda cut: hangul.split_cuts("갔다a", [cut]), InputError, "expected"),
+    ],
+    "segment": [
+        (calls(lambda: Policy.parse("jossa")), UsageError, r"got `jossa`.*\nhint: --policy none, josa"),
+        (calls(lambda: segmenter_for("pecab")), UsageError, r"`pecab` is not known\nhint: --segmenter kiwi \| mecab \| okt"),
+        (dictionary("쿠쿠\tNNP\tnan"), InputError, "line 2, has the score `nan`; expected a number from -1000 to 1000"),
+        (dictionary("쿠쿠\tNNP\t-inf"), InputError, "has the score `-inf`"),
+        (dictionary("쿠쿠\tNNP\t1e39"), InputError, "has the score `1e39`"),
+        (dictionary("쿠쿠\tNNP\tmany"), InputError, "has the score `many`"),
+        (dictionary("쿠\0쿠\tNNP\t0"), InputError, "line 2, holds a control character"),
+        (dictionary("쿠\x1b쿠\tNNP\t0"), InputError, "holds a control character"),
+        (dictionary("함박 스테이크\tNNP\t0"), InputError, "line 2, has the form `함박 스테이크` with a space"),
+        (dictionary("쿠" * 100_000 + "\tNNP\t0"), InputError, "has a form of 100,000 characters; 100 at most"),
+        (lambda here: segmenter_for("kiwi", user_dictionary=str(here.folder / "none.tsv")), ArtifactError, r"none\.tsv` cannot be read"),
+        (calls(lambda: SegmentedCounts.from_items([("가나", [], 1), ("가나", [], 2)])), InputError, "expected every word once"),
+        (calls(lambda: SegmentedCounts.from_items([("가나", [Cut(2)], 1)])), InputError, "do not lie inside"),
+    ],
+    "training": [
+        (calls(lambda: CostWeights.of(1, 1, {"jossa": 1, "rest": 0})), UsageError, "`jossa`"),
+        (calls(lambda: CostWeights.of(1, 1, WITHOUT_EOMI)), UsageError, "expected a weight for `eomi`"),
+    ],
+    "instances": [
+        (calls(lambda: Masking(unit="syllable")), UsageError, "`unit`: expected"),  # type: ignore[arg-type]
+        (calls(lambda: Masking(rate=1.0)), UsageError, "got 1.0"),
+        (calls(lambda: Masking(mask_prob=0.9, random_prob=0.2)), UsageError, "at most 1 together"),
+        (calls(lambda: Masking(max_predictions_per_seq=0)), UsageError, "greater than or equal to 1, got 0"),
+        (calls(lambda: Plan(kind="ner")), UsageError, r"`kind`: expected .* got 'ner'"),  # type: ignore[arg-type]
+        (calls(lambda: Plan(kind="bert", pairs="both")), UsageError, r"`pairs`: expected .* got 'both'"),  # type: ignore[arg-type]
+    ],
+    "metrics": [
+        (lambda here: read_gold(here.folder / "none"), ArtifactError, "cannot be read"),
+        (lambda here: read_gold(here.file("just text\n")), InputError, "no sentence"),
+        (lambda here: read_gold(here.file("just text\n"), kind="xml"), UsageError, "expected a kind of gold"),
+        (calls(lambda: score(load("bytes"), Material())), UsageError, "expected text, gold or spans"),
+        (calls(lambda: Parallel(["가"], [])), UsageError, "as many lines"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [pytest.param(*row, id=f"{room}-{i}") for room, rows in ERRORS.items() for i, row in enumerate(rows)],
+)
+def test_an_error_says(
+    call: Callable[[Here], object],
+    error: type[Exception],
+    words: str,
+    trained: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(error, match=words) as caught:
+        call(Here(tmp_path, trained))
+    assert type(caught.value) is error
+    assert len(str(caught.value)) < 2500
