@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections import Counter
 from itertools import pairwise
 from typing import Any, get_args
@@ -178,24 +177,16 @@ def test_hugging_face_gives_the_bytes_of_a_run_of_unknown_characters_the_span_of
 
 
 @pytest.mark.parametrize(
-    ("vocab", "sizes"),
+    "vocab",
     [
-        (Vocab.unigram({"ㅋ": -1, "ㅋㅋ": -1.5, "가": -1, "가ㅋ": -2, "ㅋㅋㅋㅋㅋㅋㅋㅋ": -3}), (1 << 15, 1 << 18)),
-        (Vocab.bpe("ㅋ가", ["ㅋㅋ", "ㅋㅋㅋㅋ", "가ㅋ", "ㅋㅋㅋㅋㅋㅋㅋㅋ", "가가"]), (1 << 14, 1 << 17)),
+        Vocab.unigram({"ㅋ": -1, "ㅋㅋ": -1.5, "가": -1, "가ㅋ": -2, "ㅋㅋㅋㅋㅋㅋㅋㅋ": -3}),
+        Vocab.bpe("ㅋ가", ["ㅋㅋ", "ㅋㅋㅋㅋ", "가ㅋ", "ㅋㅋㅋㅋㅋㅋㅋㅋ", "가가"]),
     ],
     ids=["unigram", "bpe"],
 )
-def test_a_long_pretoken_takes_linear_time_and_keeps_its_ids(vocab: Vocab, sizes: tuple[int, int]) -> None:
-    rng = random.Random(0)
-    model = model_for(vocab)
-    times = []
-    for size in sizes:
-        text = "".join(rng.choices("ㅋㅋㅋ가", k=size))
-        started = time.process_time()
-        ids, _ = model.encode(text)
-        times.append(time.process_time() - started)
-        assert ids == ids_of_hf(vocab, text)
-    assert times[1] < 8 * times[0] * 4  # eight times the text; four for a noisy machine, quadratic would be 64
+def test_a_long_pretoken_keeps_its_ids(vocab: Vocab) -> None:
+    text = "".join(random.Random(0).choices("ㅋㅋㅋ가", k=1 << 17))
+    assert model_for(vocab).encode(text)[0] == ids_of_hf(vocab, text)
 
 
 # ── BPE ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
