@@ -90,7 +90,7 @@ class KiwiSubwords(LibraryTokenizer):
         try:
             self.tokenizer: Any = SwTokenizer(str(path))
         except Exception as error:
-            raise ArtifactError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
+            raise ArtifactError(f"`{path}` is not a SwTokenizer vocabulary: {error}") from error
         vocab: dict[str, int] = self.tokenizer.vocab
         self._pieces = [""] * (max(vocab.values()) + 1)
         for piece, i in vocab.items():

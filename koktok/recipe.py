@@ -471,7 +471,7 @@ class Recipe(_Section):
         Raises
         ------
         RecipeError
-            When the text is no TOML, holds other tables, or the recipe is wrong.
+            When the text is not TOML, holds other tables, or the recipe is wrong.
         """
         if not isinstance(text, str):
             raise RecipeError(f"expected TOML, got a {type(text).__name__}", hint="Recipe.load(FILE)")
@@ -479,7 +479,7 @@ class Recipe(_Section):
             table = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             why = "it is nested too deep" if isinstance(error, RecursionError) else error
-            raise RecipeError(f"the recipe is no TOML: {why}") from None
+            raise RecipeError(f"the recipe is not TOML: {why}") from None
         strange = sorted(table.keys() - {"recipe", "signature", "vocabulary"})
         if strange:
             raise RecipeError(f"the recipe file has the unknown table `{strange[0]}`", hint="[recipe]")

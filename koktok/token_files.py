@@ -119,7 +119,7 @@ def write_token_files(
 ) -> TokenFiles:
     """Encode sources into a folder, or continue a run that was stopped."""
     if format not in get_args(Format):
-        raise UsageError(f"`{format}` is no format of token files", hint=f"--format {' or '.join(get_args(Format))}")
+        raise UsageError(f"`{format}` is not a format of token files", hint=f"--format {' or '.join(get_args(Format))}")
     if shard_tokens < 1:
         raise UsageError(f"shard_tokens = {shard_tokens}; expected at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
     sources = [sources] if isinstance(sources, Source) else list(sources)

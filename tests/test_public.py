@@ -110,7 +110,7 @@ def test_no_name_raises_anything_but_our_error(name: str, tmp_path: Path, monkey
     for call in calls:
         with pytest.raises(KoktokError):
             call()
-    with suppress(KoktokError):  # what is no folder is a failed check
+    with suppress(KoktokError):  # what is not a folder is a failed check
         assert not koktok.verify(name).passed
 
 

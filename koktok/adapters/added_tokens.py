@@ -257,10 +257,10 @@ def json_of(files: Mapping[str, bytes], name: str, where: str) -> dict[str, Any]
     try:
         content = parsed(files.get(name, b"{}").decode("utf-8"), f"{where}: {name}")
     except UnicodeDecodeError as error:
-        raise ArtifactError(f"`{name}` of `{where}` is no UTF-8: {error}", hint="fetch it again") from error
+        raise ArtifactError(f"`{name}` of `{where}` is not UTF-8: {error}", hint="fetch it again") from error
     if not isinstance(content, dict):
         raise ArtifactError(
-            f"`{name}` of `{where}` is no JSON object, but {str(content)[:60]}", hint="remove it, or fetch it again"
+            f"`{name}` of `{where}` is not a JSON object, but {str(content)[:60]}", hint="remove it, or fetch it again"
         )
     return content
 

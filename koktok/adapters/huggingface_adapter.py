@@ -45,7 +45,7 @@ class HuggingFace(LibraryTokenizer):
         form = parsed(text, spec) if content is None else content
         model = form.get("model") if isinstance(form, dict) else None
         if not isinstance(model, dict):
-            raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
+            raise ArtifactError(f"`{spec}` is not a tokenizer.json: it has no model")
         if form.get("version") == "2.0":
             form = in_version_1(form)
             self.text = text = json.dumps(form, ensure_ascii=False)

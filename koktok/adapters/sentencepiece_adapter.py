@@ -44,9 +44,9 @@ class SentencePiece(LibraryTokenizer):
             self.proto = ModelProto(data)
             self._pieces = [row.piece for row in self.proto.pieces]
         except ValueError as error:
-            raise ArtifactError(f"`{spec}` is no SentencePiece model: {error}", hint=_HINT) from error
+            raise ArtifactError(f"`{spec}` is not a SentencePiece model: {error}", hint=_HINT) from error
         if not self.proto.whole:
-            raise ArtifactError(f"`{spec}` is no SentencePiece model, or it is cut short", hint=_HINT)
+            raise ArtifactError(f"`{spec}` is not a SentencePiece model, or it is cut short", hint=_HINT)
         sentencepiece.set_min_log_level(2)
         with asking(self.library, spec, _HINT):
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)

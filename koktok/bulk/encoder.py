@@ -138,7 +138,7 @@ class Encoder:
         if not allowed:
             return ()
         ids = self.vocab.special_ids
-        cut_at("", allowed, ids)  # refuses what is no special token, also where no text comes
+        cut_at("", allowed, ids)  # refuses what is not a special token, also where no text comes
         return (lambda text: cut_at(text, allowed, ids, self.lstrip)), ids
 
     def _encode(

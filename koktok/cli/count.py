@@ -58,7 +58,7 @@ def count(
         )
     if out.suffix != ".parquet":
         raise UsageError(
-            f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {typed(f'{out}.parquet')}"
+            f"`--out {out}` is not a .parquet file; counts are kept as Parquet", hint=f"-o {typed(f'{out}.parquet')}"
         )
     if engine not in ("polars", "spark"):
         raise UsageError(f"the engine `{engine}` is not known", hint="--engine spark")

@@ -82,7 +82,7 @@ def export(
             f"`{option}` does nothing with `--to {to.value}`{' --into' if into else ''}", hint="koktok export --help"
         )
     if name and Path(name).name != name:
-        raise UsageError(f"`--name {name}` is no name of a file", hint=f"--name {typed(Path(name).name or 'mine')}")
+        raise UsageError(f"`--name {name}` is not a name of a file", hint=f"--name {typed(Path(name).name or 'mine')}")
     loaded = load_folder(tokenizer)
     called = name or tokenizer.resolve().name
     match to:
@@ -174,7 +174,7 @@ def _spm(
 
     if isinstance(tokenizer, LibraryTokenizer):
         if not isinstance(tokenizer, SentencePiece):
-            raise UsageError(f"this was imported from what {tokenizer.library} runs, and is no SentencePiece model")
+            raise UsageError(f"this was imported from what {tokenizer.library} runs, and is not a SentencePiece model")
         if user_defined:
             raise UsageError("`--user-defined` is for koktok's own tokenizers")
         whole = tokenizer.data

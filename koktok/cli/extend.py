@@ -76,7 +76,9 @@ def extend(
         print(out)
         return
     if not paths:
-        raise UsageError("no text came to learn pieces from", hint=f"koktok extend {base} TEXT --add 8192 --out {out}")
+        raise UsageError(
+            "no text was given to learn pieces from", hint=f"koktok extend {base} TEXT --add 8192 --out {out}"
+        )
     ranks = {name: settings.pop(name, None) for name in ("pattern", "specials")}
     if "drop" in settings:
         _refuse(settings, (*LEARNT, "init"), "--prune", "prune first, then extend the folder that it wrote")
@@ -119,7 +121,7 @@ def extend(
             on_progress=progress,
         )
     if not quiet:
-        print(f"{extension.checked:,} facts of law 13 proven, none refuted", file=sys.stderr)
+        print(f"{extension.checked:,} checks of the guarantees passed", file=sys.stderr)
     _tell(extension.notes, quiet=quiet)
     table(str(out), COLUMNS, frontier_rows(extension.points))
 

@@ -210,7 +210,9 @@ def decode(
         try:
             ids = [int(word) for word in line.split()]
         except ValueError as error:
-            raise InputError(f"line {number} holds something that is no id: {error}", hint="koktok encode") from error
+            raise InputError(
+                f"line {number} holds something that is not an id: {error}", hint="koktok encode"
+            ) from error
         print_line(loaded.decode(ids, skip_special_tokens=skip_special_tokens))
 
 

@@ -98,7 +98,7 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
         opened = TrainedTokenizer.load(tokenizer)
         if eos_token is not None and eos_token not in opened.vocab.special_ids:
             known = ", ".join(opened.vocab.special_ids)
-            raise UsageError(f"`{eos_token}` is no special token of the tokenizer; it has: {known}")
+            raise UsageError(f"`{eos_token}` is not a special token of the tokenizer; it has: {known}")
         self.digest = opened.digest()
 
     def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:

@@ -42,7 +42,7 @@ _BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 """Set to 16 MB unless it is configured: Spark's own bound is 10,000 rows, which of books are gigabytes."""
 
 _SHARE_OF_BAD = 0.3
-"""A source with a larger share of undecodable lines is no text."""
+"""A source with a larger share of undecodable lines is not text."""
 
 _SUFFIXES: dict[SourceKind, tuple[str, ...]] = {
     "text": ("txt", "md"),
@@ -321,7 +321,7 @@ def _report(parts: Iterable[pl.DataFrame]) -> SparkReport:
     for source, sums in sorted(numbers.items()):
         lines, bad = sums.get(LINES, 0), sums.get(BAD, 0)
         if bad > _SHARE_OF_BAD * (bad + lines):
-            raise InputError(f"the source `{source}` is no text: {bad:,} of its {bad + lines:,} lines are not UTF-8")
+            raise InputError(f"the source `{source}` is not text: {bad:,} of its {bad + lines:,} lines are not UTF-8")
         report.lines += lines
         report.lines_by_source[source] = lines
         report.bad_lines += bad

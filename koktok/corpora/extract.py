@@ -48,7 +48,7 @@ def prose(
     except (UnicodeDecodeError, LookupError) as error:
         raise CorpusError(f"`{name}` is not in {encoding}: {error}", hint='encoding = "cp949" in the recipe') from error
     except (ValueError, RecursionError, OSError, csv.Error) as error:  # JSON nested deeper than Python's stack; polib's
-        raise CorpusError(f"`{name}` is no {form}: {error}", hint="see the key `format` of the recipe") from error
+        raise CorpusError(f"`{name}` is not {form}: {error}", hint="see the key `format` of the recipe") from error
 
 
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
@@ -143,7 +143,7 @@ def _cells(rows: Iterator[list[str]], fields: Sequence[str]) -> Iterator[str]:
 def _notebook(text: str, _: Sequence[str]) -> Iterator[str]:
     notebook = json.loads(text)
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise ValueError("it has no cells")  # noqa: TRY004 - one kind of error for all that is no notebook
+        raise ValueError("it has no cells")  # noqa: TRY004 - one kind of error for all that is not a notebook
     for cell in notebook["cells"]:
         if isinstance(cell, dict) and cell.get("cell_type") == "markdown":
             yield from _markdown("".join(map(str, cell.get("source", ()))))

@@ -116,7 +116,7 @@ class Commit:
 def _in_mirror(mirror: Path, place: str) -> Path:
     """Return the folder of a repository in a mirror on this disk."""
     if not mirror.is_dir():
-        raise CorpusError(f"the mirror `{mirror}` is no folder", hint=f"ls {shlex.quote(str(mirror.parent))}")
+        raise CorpusError(f"the mirror `{mirror}` is not a folder", hint=f"ls {shlex.quote(str(mirror.parent))}")
     for folder in (mirror / place, mirror / f"{place}.git"):
         if (folder / ".git" / "objects").is_dir() or (folder / "objects").is_dir():
             return folder.resolve()

@@ -163,7 +163,7 @@ class CountFile:
     def open(cls, path: Path) -> CountFile:
         """Open a count file, or raise InputError."""
         if (file := cls.at(path)) is None:
-            raise InputError(f"`{path}` is no count file, or damaged", hint=_AGAIN)
+            raise InputError(f"`{path}` is not a count file, or damaged", hint=_AGAIN)
         return file
 
     @cached_property

@@ -173,7 +173,7 @@ def _open(file: Path) -> _Shard:
             length = int.from_bytes(opened.read(8), "little")
             header = json.loads(opened.read(length))
     except (OSError, SafetensorError) as error:
-        raise ArtifactError(f"`{file}` is no safetensors file, or it is cut short: {error}", hint=hint) from error
+        raise ArtifactError(f"`{file}` is not a safetensors file, or it is cut short: {error}", hint=hint) from error
     tensors = [
         _Tensor(name, row["dtype"], tuple(row["shape"]), *(8 + length + at for at in row["data_offsets"]))
         for name, row in header.items()
@@ -390,7 +390,7 @@ def _matrices(shards: Sequence[_Shard], base_size: int, model: Path) -> tuple[li
         )
     known = {t.name for t in (*of_input, *of_output)}
     if odd := [t.name for t in tensors if t.name not in known and "embed" in t.name and t.shape[:1] == (old_rows,)]:
-        raise ArtifactError(f"`{odd[0]}` has a row for each id, and is no known matrix")
+        raise ArtifactError(f"`{odd[0]}` has a row for each id, and is not a known matrix")
     return of_input, of_output
 
 

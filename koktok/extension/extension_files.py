@@ -207,7 +207,8 @@ def slots_of(base: Base, fill: str) -> list[int]:
         i = by_name.get(line, int(line) if line.isascii() and line.isdecimal() else -1)
         if not 0 <= i < base.size:
             raise UsageError(
-                f"`{line}` of `{fill}` is no token of `{base.name}`, nor an id of one", hint="a token or an id a line"
+                f"`{line}` of `{fill}` is not a token of `{base.name}`, nor an id of one",
+                hint="a token or an id a line",
             )
         slots.add(i)
     return sorted(slots)

@@ -224,7 +224,7 @@ def _of_scripts(base: Base, scripts: Sequence[str]) -> NDArray[np.bool_]:
     heads = {"CJK" if script.casefold() == "han" else script.upper() for script in scripts}
     letters = {chr(code) for code in range(0x20000) if unicodedata.name(chr(code), "").split(" ")[0] in heads}
     if strange := heads - {unicodedata.name(letter).split(" ")[0] for letter in letters}:
-        raise UsageError(f"`{min(strange).title()}` is no script of Unicode", hint="--keep-scripts Latin,Han,Hangul")
+        raise UsageError(f"`{min(strange).title()}` is not a script of Unicode", hint="--keep-scripts Latin,Han,Hangul")
     return np.array([not letters.isdisjoint(string.decode(errors="ignore")) for string in base.strings])
 
 
@@ -321,7 +321,7 @@ def read_pruned(folder: str | Path) -> tuple[PrunedRecord, NDArray[np.int64]]:
         sound = record.format == FORMAT and len(table) == record.base.size and table.max() + 1 == record.size
     except ValueError as error:
         raise ArtifactError(
-            f"`{folder}` is no pruned vocabulary: {type(error).__name__}: {error}", hint=hint
+            f"`{folder}` is not a pruned vocabulary: {type(error).__name__}: {error}", hint=hint
         ) from error
     if not sound:
         raise ArtifactError(f"`{place / PRUNED}` is of a newer format, or damaged", hint="pip install -U koktok")

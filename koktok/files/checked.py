@@ -57,7 +57,7 @@ def read_utf8(path: Path, what: str = "a file of a tokenizer", hint: str = "fetc
     try:
         return read_bounded(path, what=what, hint=hint).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ArtifactError(f"`{path}` is no UTF-8: {error}", hint=hint) from error
+        raise ArtifactError(f"`{path}` is not UTF-8: {error}", hint=hint) from error
 
 
 def checked(layout: type[Layout], data: str | bytes | dict[str, Any], what: str, hint: str = "") -> Layout:

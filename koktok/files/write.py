@@ -60,7 +60,7 @@ class Product:
         """Write the list of a folder's files, and of `more` by SHA-256."""
         files = {file.name: sha256_of(file) for file in folder.iterdir()}
         if odd := [name for name, sha in files.items() if not sha]:
-            raise UsageError(f"`{odd[0]}` is no file, and a {self.what} is made of files")
+            raise UsageError(f"`{odd[0]}` is not a file, and a {self.what} is made of files")
         lines = "".join(f"{sha}  {name}\n" for name, sha in sorted({**more, **files}.items())).encode()
         (folder / self.manifest).write_bytes(f"{_HEAD}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines)
 
@@ -120,7 +120,7 @@ def write_file(
     try:
         if target.exists() and not target.is_file():
             if not isinstance(content, bytes):
-                raise UsageError(f"`{target}` is no file", hint="--out NAME-OF-A-FILE")
+                raise UsageError(f"`{target}` is not a file", hint="--out NAME-OF-A-FILE")
             with target.open("wb") as device:
                 device.write(content)
             return Path(path)
@@ -196,7 +196,7 @@ def write_folder(
     """
     target = _folder_at(path)
     if not callable(content) and (strange := [name for name in content if not is_plain(name)]):
-        raise UsageError(f"{strange[0]!r} is no plain name of a file for `{target}`", hint="README.md")
+        raise UsageError(f"{strange[0]!r} is not a plain name of a file for `{target}`", hint="README.md")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with workplace(workplace_of(target)) as work:

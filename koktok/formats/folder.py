@@ -121,7 +121,7 @@ def read_mark(folder: Path) -> Mark:
     try:
         mark = checked(Mark, tomllib.loads(text), f"`{folder / MARK}`", _AGAIN)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(folder, f"{MARK} is no TOML: {error}") from error
+        raise _unreadable(folder, f"{MARK} is not TOML: {error}") from error
     if (form := mark.recipe.get("format", FORMAT)) != FORMAT:
         raise ArtifactError(
             f"`{folder}` has format {form!r}, and this koktok reads format {FORMAT}",
@@ -133,7 +133,7 @@ def read_mark(folder: Path) -> Mark:
 
 
 def _unreadable(folder: Path, why: str, hint: str = _AGAIN) -> ArtifactError:
-    return ArtifactError(f"`{folder}` is no readable koktok tokenizer: {why}", hint=hint)
+    return ArtifactError(f"`{folder}` is not a readable koktok tokenizer: {why}", hint=hint)
 
 
 def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:

@@ -208,7 +208,7 @@ def _reader(path: str | Path, hint: str) -> Any:
     """The library's reader of a GGUF."""
     with open_regular(Path(path), "a GGUF", hint) as file:
         if file.read(4) != b"GGUF":
-            raise ArtifactError(f"`{path}` is no GGUF, which begins with these letters", hint=hint)
+            raise ArtifactError(f"`{path}` is not GGUF, which begins with these letters", hint=hint)
     library = _library()
     with asking("gguf", str(path), hint):
         return library.GGUFReader(path)

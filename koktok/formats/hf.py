@@ -342,7 +342,7 @@ def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] 
         raise
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else error
-        raise ArtifactError(f"`{where}` is no JSON: {why}", hint="fetch it again; it may be incomplete") from None
+        raise ArtifactError(f"`{where}` is not JSON: {why}", hint="fetch it again; it may be incomplete") from None
 
 
 SPARE_IDS = 100_000
@@ -371,7 +371,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
     model = content.get("model") if isinstance(content, dict) else None
     if not isinstance(model, dict) or "vocab" not in model:
         raise ArtifactError(
-            f"`{where}` is no tokenizer.json: it has no model with a vocab",
+            f"`{where}` is not a tokenizer.json: it has no model with a vocab",
             hint="tokenizer.json of a Hugging Face folder",
         )
     decoder = content.get("decoder")

@@ -139,7 +139,7 @@ def model_proto(
         raise ArtifactError(f"no tokenizer.model: {reason}")
     if strange := [token for token in user_defined if token not in vocab.specials]:
         raise ArtifactError(
-            f"{strange[0]!r} is no special token of this tokenizer", hint=f"there are {', '.join(vocab.specials)}"
+            f"{strange[0]!r} is not a special token of this tokenizer", hint=f"there are {', '.join(vocab.specials)}"
         )
     model = ModelProto()
     for piece in BYTE_PIECES[: vocab.n_bytes]:

@@ -144,7 +144,7 @@ def load(folder: str | Path) -> Ranks:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(
-            f"`{place}` is no tiktoken export of koktok: {type(error).__name__}: {error}",
+            f"`{place}` is not a tiktoken export of koktok: {type(error).__name__}: {error}",
             hint="koktok export FOLDER --to tiktoken --out NEW-FOLDER",
         ) from error
     if newer:
@@ -211,7 +211,7 @@ def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken
         specials = {names.get(i, f"<SPECIAL_{i}>"): i for i in range(controls)}  # as mistral-common names them
         return Ranks(name, str(config["pattern"]), ranks, specials)
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise ArtifactError(f"`{where}` is no tekken.json: {type(error).__name__}: {error}") from error
+        raise ArtifactError(f"`{where}` is not a tekken.json: {type(error).__name__}: {error}") from error
 
 
 # --- Patterns and special tokens, which a file of ranks does not hold ---------------------------------------------------

@@ -90,7 +90,7 @@ class Packed:
         """Open a packed folder."""
         path = Path(folder)
         hint = "koktok instances TOKENIZER TEXT --kind packed --out FOLDER"
-        return cls(path, read_manifest(path, "packed", LAYOUT, wrong="is no packed folder", hint=hint))
+        return cls(path, read_manifest(path, "packed", LAYOUT, wrong="is not a packed folder", hint=hint))
 
     def __len__(self) -> int:
         return len(self.manifest["shards"])

@@ -187,5 +187,5 @@ def describe(which: str) -> list[Metric]:
     number = re.escape(which.upper().removesuffix("."))
     matches = [m for m in known.values() if re.fullmatch(rf"{number}($|[^0-9].*)", m.id.upper())]
     if not matches:
-        raise UsageError(f"`{which}` is no metric", hint="koktok metrics")
+        raise UsageError(f"`{which}` is not a metric", hint="koktok metrics")
     return matches

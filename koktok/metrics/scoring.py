@@ -347,7 +347,7 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
     bare, _, corpus = name.partition("@")
     m = metrics().get(bare)
     if m is None:
-        raise UsageError(f"`{bare}` is no metric", hint="koktok metrics")
+        raise UsageError(f"`{bare}` is not a metric", hint="koktok metrics")
     if m.table == "histogram":
         return _paired_histograms(first, second, m, resamples)
     table = m.table
@@ -419,7 +419,7 @@ def evaluate(
 
     opened = [_opened(one) for one in several(tokenizers)]
     if not opened:
-        raise UsageError("no tokenizer came to measure", hint='koktok.evaluate("my-tokenizer", Path("text.txt"))')
+        raise UsageError("no tokenizer was given to measure", hint='koktok.evaluate("my-tokenizer", Path("text.txt"))')
     golds = [one if isinstance(one, GoldCorpus) else read_gold(Path(one)) for one in several(gold)]
     material = Material(None if text is None else _text(text), golds)
     settings = Settings(extended, resamples=resamples, seed=seed)

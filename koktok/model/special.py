@@ -234,7 +234,7 @@ def special_tokens(value: Any, known: Collection[str], option: str) -> list[str]
         raise InputError(f"expected special tokens as `{option}`, got {value!r}", hint=f"{option}={example}") from None
     wrong = [name for name in names if not isinstance(name, str) or name not in known]
     if wrong:
-        raise InputError(f"{wrong[0]!r} is no special token; there are {', '.join(known) or 'none'}")
+        raise InputError(f"{wrong[0]!r} is not a special token; there are {', '.join(known) or 'none'}")
     return names
 
 

@@ -130,7 +130,7 @@ class Report(_Frozen):
         except ValueError as error:
             raise ArtifactError(f"a report is JSON, and this is not: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ArtifactError(f"this JSON is no report of koktok: it has no `format: {FORMAT}`")
+            raise ArtifactError(f"this JSON is not a report of koktok: it has no `format: {FORMAT}`")
         if data.get("version") != VERSION:
             raise ArtifactError(
                 f"this report has version {data.get('version')!r}, this koktok reads version {VERSION}",
@@ -161,7 +161,7 @@ def _dumped(data: Any) -> str:
 def _rounded(data: Any) -> Any:
     if isinstance(data, float):
         if not math.isfinite(data):
-            raise ArtifactError(f"a report holds finite figures, and {data} came")
+            raise ArtifactError(f"expected finite figures in the report, got {data}")
         return round(data, 9)
     if isinstance(data, dict):
         return {key: _rounded(value) for key, value in data.items()}

@@ -57,7 +57,7 @@ class Lexicon:
 
         metadata = _metadata(path_of(file, "a lexicon"))
         if metadata is None:
-            raise InputError(f"`{file}` is no lexicon, or damaged", hint=_AGAIN)
+            raise InputError(f"`{file}` is not a lexicon, or damaged", hint=_AGAIN)
         found = checked(_Metadata, metadata, f"the lexicon `{file}`", hint=_AGAIN)
         if found.format > FORMAT:
             raise InputError(

@@ -59,7 +59,7 @@ JUNK: Final[dict[str, re.Pattern[str]]] = {
 four signs or jamo beside anything else, repetitions."""
 
 ADDRESS: Final = rf"(?i:(?:https?|ftp)(?::|%3a)//|www\.[a-z0-9-]|[a-z0-9.-]+\.(?:{_HOSTS}|io|me|be|is|jp|cn|de|uk)/)"
-"""Where an address begins in a word, for polars; what follows is no text to learn pieces from."""
+"""Where an address begins in a word, for polars; what follows is not text to learn pieces from."""
 
 
 _SYLLABLES: Final = re.compile(" *[가-힣]*")
@@ -187,4 +187,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:
-        raise InputError(f"the blocklist's pattern `/{pattern}/` is no regular expression: {error}") from error
+        raise InputError(f"the blocklist's pattern `/{pattern}/` is not a regular expression: {error}") from error

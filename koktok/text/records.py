@@ -235,7 +235,7 @@ def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
+                    raise file.refuse(f"is not JSON: {error}", file.line(at), at) from error
                 known, kept = file.text_of(record, field, at, known=known or bool(texts))
                 texts += kept
         known = known or bool(texts)
@@ -308,7 +308,7 @@ def _csv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Bl
     try:
         yield from _table(file, ((rows.line_num, row) for row in rows), field)
     except csv.Error as error:
-        raise file.refuse(f"is no CSV: {error}", file.line(rows.line_num), rows.line_num) from error
+        raise file.refuse(f"is not CSV: {error}", file.line(rows.line_num), rows.line_num) from error
 
 
 def _tsv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
@@ -424,7 +424,7 @@ def _lines(file: _File, raw: IO[bytes]) -> Iterator[Block]:
             yield lines
             number += lines.n_lines
     if file.bad_bytes > 0.3 * size:
-        raise file.refuse(f"is no text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
+        raise file.refuse(f"is not text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
 
 
 def _decoded(lines: Block) -> tuple[str, bool]:

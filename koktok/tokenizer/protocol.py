@@ -84,7 +84,7 @@ class Lookups:
         return self.vocab.token_ids.get(token)
 
     def id_to_token(self, i: int) -> str | None:
-        """The token of an id; None for a number that is no id."""
+        """The token of an id; None for a number that is not an id."""
         return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
 
     unk_id, pad_id, bos_id, eos_id = map(_id_of, ("unk_token", "pad_token", "bos_token", "eos_token"))
@@ -148,7 +148,7 @@ class Tokenizer(Lookups, ABC):
         ------
         UsageError
             When something else is at that path, a file that koktok did not write has the name of a new one,
-            or `extra` holds something that is no file of the folder.
+            or `extra` holds something that is not a file of the folder.
         InputError
             When the disk refuses; no partial files are left.
         """
@@ -183,7 +183,7 @@ class Tokenizer(Lookups, ABC):
         Raises
         ------
         InputError
-            When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
+            When `text` is no `str`, holds a lone surrogate, or an allowed token is not a special token.
         """
 
     @abstractmethod
@@ -206,7 +206,7 @@ class Tokenizer(Lookups, ABC):
         """
         if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
             raise UsageError(
-                f"`{strange[0]}` is no option of a koktok tokenizer",
+                f"`{strange[0]}` is not an option of a koktok tokenizer",
                 hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
             )
         if isinstance(text, str):
@@ -308,7 +308,7 @@ class Tokenizer(Lookups, ABC):
         Raises
         ------
         InputError
-            When a file cannot be read or is no text.
+            When a file cannot be read or is not text.
         """
         from koktok.bulk.mapped import mapped_blocks
         from koktok.corpora.paths import as_source

@@ -253,7 +253,7 @@ def test_special_tokens_are_text_unless_allowed(foreign: Foreign) -> None:
     assert ids[token] in ours.encode(text, allowed_special="all").ids
     found = ours.encode(text, allowed_special=[token])
     assert found.offsets[found.ids.index(ids[token])] == (1, 1 + len(token))
-    with pytest.raises(InputError, match="'<no>' is no special token"):
+    with pytest.raises(InputError, match="'<no>' is not a special token"):
         ours.encode(text, allowed_special=["<no>"])
     assert token in ours.decode([ids[token]])
     assert token not in ours.decode([ids[token]], skip_special_tokens=True)
@@ -396,7 +396,7 @@ class TestBadFiles:
         ("content", "message"),
         [
             ("", "is empty"),
-            (json.dumps(GOOD)[:-9], "is no JSON: .*"),
+            (json.dumps(GOOD)[:-9], "is not JSON: .*"),
             ({"a": 1}, "has no model with a vocab"),
             ({"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "has Kiwi's own format"),
             (GOOD | {"model": {"type": "New", "vocab": {}}}, "the library tokenizers cannot read"),

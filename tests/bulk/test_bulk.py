@@ -253,7 +253,7 @@ def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list
     for wrong in ("가나다", ["가", 3], {"가": 1}):
         with pytest.raises(InputError):
             foreign.encode_ids(wrong)
-    with pytest.raises(InputError, match="is no special token"):
+    with pytest.raises(InputError, match="is not a special token"):
         foreign.encode_ids([], allowed_special=["<x>"])
     with pytest.raises(UsageError, match="threads = 0"):
         foreign.encode_ids(lines, threads=0)

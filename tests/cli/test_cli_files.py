@@ -106,10 +106,10 @@ def test_a_vocab_txt(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--to", "spm", "--style", "bert"), "`--style` does nothing with `--to spm`"),
-        (("--to", "tiktoken", "--name", "../x"), "`--name ../x` is no name of a file"),
+        (("--to", "tiktoken", "--name", "../x"), "`--name ../x` is not a name of a file"),
         (("--to", "hf", "--name", "x"), "`--name` does nothing with `--to hf`"),
         (("--to", "gguf", "--user-defined", "<s>"), "`--user-defined` does nothing with `--to gguf`"),
-        (("--to", "spm", "--user-defined", "<x>"), "'<x>' is no special token"),
+        (("--to", "spm", "--user-defined", "<x>"), "'<x>' is not a special token"),
         (("--to", "hf", "--style", "no"), "style"),
         (("--to", "no"), "Invalid value"),
     ],
@@ -148,7 +148,7 @@ def test_nothing_is_lost(trained: Trained, tmp_path: Path) -> None:
         (("none.model",), "there is no file, folder or tokenizer"),
         (("vocab.txt", "--pattern", "gpt2"), "a pattern and special tokens are for tiktoken ranks"),
         (("vocab.txt", "--special", "x"), "expected `--special` with TOKEN=ID, got `x`"),
-        (("cut.json",), "is no JSON"),
+        (("cut.json",), "is not JSON"),
     ],
 )
 def test_imports_that_fail_write_nothing(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

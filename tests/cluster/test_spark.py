@@ -190,7 +190,7 @@ def test_a_damaged_file_in_the_middle_leaves_nothing_behind(spark: Any, tmp_path
         (tmp_path / f"{name}.txt").write_text("집에 간다\n" * 20, encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"text": "하나"}\n{"text": \n', encoding="utf-8")
     out = tmp_path / "out" / "counts.parquet"
-    with pytest.raises(InputError, match=r'`b\*` is no JSON: .*; the record: {"text":\nhint: grep -nF'):
+    with pytest.raises(InputError, match=r'`b\*` is not JSON: .*; the record: {"text":\nhint: grep -nF'):
         count_to_files(read_text(spark, [str(tmp_path / f"{name}*") for name in "abc"]), out)
     (tmp_path / "b.jsonl").rename(tmp_path / "b.txt.gz")
     with pytest.raises(InputError, match="not a gzip file"):

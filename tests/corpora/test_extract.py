@@ -67,7 +67,7 @@ def test_code_keeps_its_indentation() -> None:
 
 
 def test_extraction_of_what_is_something_else() -> None:
-    with pytest.raises(CorpusError, match=r"`a\.json` is no json"):
+    with pytest.raises(CorpusError, match=r"`a\.json` is not json"):
         list(prose(io.BytesIO(b"{"), "json", name="a.json"))
     with pytest.raises(CorpusError, match="`text` is not in nonsense"):
         list(prose(io.BytesIO(b"x"), "txt", encoding="nonsense"))
@@ -132,7 +132,7 @@ def test_ten_times_the_text_takes_about_ten_times_the_time(form: str, unit: str)
 
 
 def test_json_that_is_nested_deep() -> None:
-    with pytest.raises(CorpusError, match=r"(?s)`a\.json` is no json: .*recursion.*hint: see the key `format`"):
+    with pytest.raises(CorpusError, match=r"(?s)`a\.json` is not json: .*recursion.*hint: see the key `format`"):
         list(prose(io.BytesIO(b"[" * 200_000 + b"]" * 200_000), "json", name="a.json"))
     data = b'{"a":' * 900 + '["둘", ["셋"]]'.encode() + b"}" * 900
     assert list(prose(io.BytesIO(b'["\xed\x95\x98", ' + data + b"]"), "json")) == ["하", "둘", "셋"]

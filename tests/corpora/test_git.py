@@ -109,7 +109,7 @@ def test_a_mirror_at_another_commit_says_so(tmp_path: Path, repository: Path) ->
         fetch(recipe(tmp_path, "0" * 40), mirror=str(tmp_path / "mirror"))
     with pytest.raises(CorpusError, match=r"(?s)has no owner/name.*git clone --mirror"):
         fetch("test", mirror=str(tmp_path))
-    with pytest.raises(CorpusError, match="is no folder"):
+    with pytest.raises(CorpusError, match="is not a folder"):
         fetch("test", mirror=str(tmp_path / "nothing"))
     assert not list((tmp_path / "cache" / "corpora").glob("test-*"))
 

@@ -372,7 +372,7 @@ def test_the_verb_and_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
     app(words, standalone_mode=False)
     shown = capsys.readouterr()
     assert "+60" in shown.out
-    assert "facts of law 13 proven" in shown.err
+    assert "checks of the guarantees passed" in shown.err
     record = write.read_extension(out)
     assert [len(record.pieces), record.frontier[1]["size"]] == [60, 20]
     assert "bits per byte" in (out / "README.md").read_text(encoding="utf-8")

@@ -80,7 +80,7 @@ def test_scripts_that_are_named_stay(tmp_path: Path) -> None:
         texts = [base.strings[i].decode(errors="ignore") for i in gone]
         low, high = ("A", "z") if letter == "a" else ("가", "힣")
         assert not any(low <= char <= high for text in texts for char in text)
-    with pytest.raises(UsageError, match="`Koreanish` is no script of Unicode"):
+    with pytest.raises(UsageError, match="`Koreanish` is not a script of Unicode"):
         prune(base, TEXT, tmp_path / "out", drop=10, keep_scripts=["Koreanish"])
 
 

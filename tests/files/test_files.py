@@ -231,7 +231,7 @@ def test_a_failure_keeps_the_old_and_leaves_nothing(tmp_path: Path, monkeypatch:
         write_folder(out, fail, THING)
     with pytest.raises(KeyboardInterrupt):
         write_folder(out, stop, THING)
-    with pytest.raises(UsageError, match="`sub` is no file"):
+    with pytest.raises(UsageError, match="`sub` is not a file"):
         write_folder(out, lambda fresh: (fresh / "sub").mkdir(), THING)
 
     def refuse(self: Path, place: Path) -> Path:
@@ -299,7 +299,7 @@ def test_a_device_takes_bytes_and_stays(tmp_path: Path) -> None:
     write_file(tmp_path / "pipe", b"1")
     thread.join(10)
     assert read == [b"1"]
-    with pytest.raises(UsageError, match="is no file"):
+    with pytest.raises(UsageError, match="is not a file"):
         write_file(tmp_path / "pipe", lambda _: None)
     write_file("/dev/null", b"1", ours=lambda _: False)
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)

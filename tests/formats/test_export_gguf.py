@@ -188,8 +188,8 @@ def tensor(*shape: int, name: bytes = b"token_embd.weight") -> bytes:
 
 
 MALFORMED = {
-    "nothing": (b"", "is no GGUF"),
-    "another file": (b"GGML" + bytes(100), "is no GGUF"),
+    "nothing": (b"", "is not GGUF"),
+    "another file": (b"GGML" + bytes(100), "is not GGUF"),
     "no architecture": (
         header(tensors=1, more=tensor(1, 259) + bytes(4 * 259 + 64)),
         "expected a string as `general.architecture`, got None",

@@ -157,5 +157,5 @@ def test_user_defined_symbols_are_found_and_control_symbols_are_not() -> None:
         True,
     )
     assert spm.is_byte(0)
-    with pytest.raises(ArtifactError, match="'<x>' is no special token"):
+    with pytest.raises(ArtifactError, match="'<x>' is not a special token"):
         model_proto(vocab, Pattern(), user_defined=["<x>"])

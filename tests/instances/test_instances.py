@@ -263,7 +263,7 @@ def test_an_existing_folder_is_reused_or_refused(packed: Packed, bert: Tokenizer
     assert pack_mini(bert, packed.folder).manifest == packed.manifest
     with pytest.raises(UsageError, match="already exists and holds another"):
         pack_mini(bert, packed.folder, lexicon=lexicon(Whitespace()))
-    with pytest.raises(ArtifactError, match="is no packed folder"):
+    with pytest.raises(ArtifactError, match="is not a packed folder"):
         Packed.open(tmp_path)
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n\n", encoding="utf-8")

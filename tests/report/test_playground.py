@@ -310,5 +310,5 @@ def test_a_dropped_file_is_read(visit: Any, tmp_path: Path) -> None:
     assert page.input_value("#text") == "떨어진 글"
     (tmp_path / "not.txt").write_bytes(b"\xff\xfe\x00")
     page.set_input_files("#file", tmp_path / "not.txt")
-    page.get_by_text("not.txt is no UTF-8 text.").wait_for()
+    page.get_by_text("not.txt is not UTF-8 text.").wait_for()
     assert page.input_value("#text") == "떨어진 글"

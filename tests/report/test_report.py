@@ -157,7 +157,7 @@ def test_markdown_shows_names_as_they_are() -> None:
     wild = "[x](javascript:alert(1)) <img src=x> *b* `c` _d_ a_b | e\n# f"
     found = example(name=wild)
     rows = [found.rows[0].model_copy(update={"spec": "hf:a`b", "notes": [wild]}), found.rows[1]]
-    rows.append(found.rows[2].model_copy(update={"why": f"`{wild}` is no file <b>"}))
+    rows.append(found.rows[2].model_copy(update={"why": f"`{wild}` is not a file <b>"}))
     texts = [found.texts[0].model_copy(update={"name": wild}), found.texts[1]]
     golds = [found.golds[0].model_copy(update={"name": wild})]
     changes = {"rows": rows, "texts": texts, "golds": golds, "title": wild, "reference": wild}

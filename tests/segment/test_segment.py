@@ -277,7 +277,7 @@ def test_an_interrupted_run_resumes(tmp_path: Path) -> None:
 
 def test_a_broken_cache_is_named(tmp_path: Path) -> None:
     cached = CachedSegmenter(Counting(), tmp_path)
-    cached.path.write_bytes(b"this is no database, though it is long enough to look at" * 40)
+    cached.path.write_bytes(b"this is not a database, though it is long enough to look at" * 40)
     with pytest.raises(AnalyserError, match=r"cannot be used.*\nhint: rm "):
         list(cached.analyse(["가나"]))
 

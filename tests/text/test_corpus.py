@@ -397,7 +397,7 @@ def test_the_way_out_can_be_typed_whatever_the_path(tmp_path: Path) -> None:
     path = write(folder / "a b.jsonl", '{"text": 1, "$(touch x)": "가"}\n')
     with pytest.raises(InputError, match=r"--field '\$\(touch x\)'"):
         read(path)
-    with pytest.raises(InputError, match="is no JSON") as caught:
+    with pytest.raises(InputError, match="is not JSON") as caught:
         read(write(folder / "c d.jsonl", "x\ny\n"))
     assert subprocess.run(["bash", "-c", caught.value.hint], check=True, capture_output=True).stdout == b"x\n"
 
@@ -456,10 +456,10 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         ("a.jsonl", '{"text": 3, "body": "b"}\n', None, r'(?s)line 1: the field "text" is a `int`.*--field body'),
         ("a.jsonl", '{"text": "a"}\n', "body", r'(?s)no field "body"; it has: "text".*hint: --field text'),
         ("a.jsonl", '"a"\n', None, r"line 1 is a `str`; expected a record"),
-        ("a.jsonl", '{"text": \n', None, r"a\.jsonl`, line 1 is no JSON"),
+        ("a.jsonl", '{"text": \n', None, r"a\.jsonl`, line 1 is not JSON"),
         ("a.csv", "id,body\n1,a\n", None, r'the header, has no field "text"; it has: "id", "body"'),
         ("a.csv", "id,text\n1\n", None, "line 2 has 1 columns; the header has 2"),
-        ("a.csv", 'id,text\n1,"a"b\n', None, r"a\.csv`, line 2 is no CSV"),
+        ("a.csv", 'id,text\n1,"a"b\n', None, r"a\.csv`, line 2 is not CSV"),
         ("a.tsv", "id\ttext\n1\ta\tb\n", None, "line 2 has 3 columns; the header has 2"),
     ],
 )

@@ -56,7 +56,7 @@ def read_gold(
     try:
         read = [*_READERS[kind](lines)]
     except (IndexError, ValueError) as error:
-        raise InputError(f"the gold file `{path}` is no {kind}: {error}") from error
+        raise InputError(f"the gold file `{path}` is not {kind}: {error}") from error
     long = (
         form for words, _ in read for form, parts, *_ in words if max(len(form), *map(len, parts), len(parts)) > MOST
     )
