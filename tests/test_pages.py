@@ -1,26 +1,194 @@
-"""The commands of docs/problems.md and docs/reference/commands.md run, and print what the pages say; `…` stands for any lines."""
+"""Every block of every page runs as it is written, in the order of its page, or says what it needs; `…` stands for any lines."""
 
 from __future__ import annotations
 
+import gzip
+import importlib.util
+import json
 import os
+import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import textwrap
+import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import polars as pl
 import pytest
 import typer
 from conftest import ROOT, koktok
 
+from koktok import load
 from koktok.cli import app
+from koktok.text.unpack import zstd
 
 DOCS = ROOT / "docs"
 PAGES = [DOCS / name for name in ("problems.md", "problems.ko.md")]
 COMMANDS = [DOCS / "reference" / name for name in ("commands.md", "commands.ko.md")]
+EVERY = sorted(page for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")] if page.name != "CHANGELOG.md")
+"""All pages; a Korean one has the blocks of the English one, which are run."""
+
+ELSEWHERE = {
+    "network": "a network",
+    "account": "an account",
+    "cluster": "a cluster",
+    "gpu": "a GPU",
+    "corpus": "the text of a public corpus",
+}
+"""Needs that no test has; any other need is a program or a package."""
+
+PROGRAMS = ("apt-get", "cd", "echo", "hf", "koktok", "mkdir", "pip", "printf", "python", "spark-submit", "test")
+"""What a block without a language begins with if it is typed; it is output or a drawing otherwise."""
+
+
+class Block(NamedTuple):
+    """A block of a page: its kind, its text, and what it needs."""
+
+    kind: str
+    text: str
+    needs: tuple[str, ...]
+
+    def lacks(self) -> list[str]:
+        """The needs that are not met here."""
+        return [
+            ELSEWHERE.get(need, need)
+            for need in self.needs
+            if need in ELSEWHERE or not (shutil.which(need) or importlib.util.find_spec(need))
+        ]
+
+
+def blocks(page: Path) -> list[Block]:
+    """The blocks of a page in order."""
+    found = []
+    pattern = r"^(?:<!-- ([^\n]*) -->\n+)?( *)```(\w*)\n(.*?)^ *```$"
+    for note, _, language, text in re.findall(pattern, page.read_text(encoding="utf-8"), re.M | re.S):
+        typed = text.startswith(PROGRAMS)
+        kind = language or ("session" if text.startswith("$ ") else "sh" if typed else "text")
+        needs = note.partition("needs: ")[2].split()
+        if note in ("run", "test"):  # .ci/run does
+            needs = ["network"]
+        found.append(Block(kind, textwrap.dedent(text), tuple(needs)))
+    return found
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def english(page: Path) -> Path:
+    return page.with_name(page.name.replace(".ko.md", ".md"))
+
+
+RUN = [page for page in EVERY if english(page) == page and {block.kind for block in blocks(page)} & {"sh", "python"}]
+NEEDY = [
+    (page, n, block)
+    for page in EVERY
+    for n, block in enumerate(blocks(page), 1)
+    if english(page) == page and block.needs
+]
+
+
+@pytest.mark.parametrize("page", EVERY, ids=name_of)
+def test_every_block_is_of_a_kind_that_a_test_reads(page: Path) -> None:
+    for kind, text, _ in blocks(page):
+        assert kind in ("sh", "python", "javascript", "session", "text", "toml"), text
+        if kind == "toml":
+            tomllib.loads(text)
+
+
+@pytest.mark.parametrize("page", [page for page in EVERY if english(page) != page], ids=name_of)
+def test_the_korean_page_has_the_blocks_of_the_english_one(page: Path) -> None:
+    assert [(kind, text) for kind, text, _ in blocks(page)] == [(kind, text) for kind, text, _ in blocks(english(page))]
+
+
+@pytest.mark.parametrize(("page", "n", "block"), NEEDY, ids=[f"{name_of(page)}-{n}" for page, n, _ in NEEDY])
+def test_a_block_that_needs_more(page: Path, n: int, block: Block) -> None:
+    """Reports the blocks that no test runs here, as skips; the others run with their page."""
+    if lacks := block.lacks():
+        pytest.skip(f"not run: block {n} of {name_of(page)} needs {', '.join(lacks)}")
+
+
+def test_options_within_sentences_exist() -> None:
+    """Commands between backticks are those of the command line, and so are their options."""
+    known = {name: {option for p in verb.make_context(name, [], resilient_parsing=True).command.params for option in p.opts}
+             | {"--help"} | {option for p in verb.make_context(name, [], resilient_parsing=True).command.params for option in p.secondary_opts}
+             for name, verb in verbs() if not hasattr(verb, "commands")}  # fmt: skip
+    for page in EVERY:
+        for command in re.findall(r"`(koktok [a-z][^`\n]*)`", page.read_text(encoding="utf-8")):
+            words = command.split()
+            name = next((" ".join(words[:n]) for n in (3, 2) if " ".join(words[:n]) in known), None)
+            if name is None:
+                assert any(row.startswith(" ".join(words[:2]) + " ") for row in known), (page.name, command)
+                continue
+            options = set(re.findall(r"(?<!\S)--[a-z][\w-]*", command))
+            assert options <= known[name], (page.name, command)
+
+
+@pytest.fixture(scope="session")
+def materials(tmp_path_factory: pytest.TempPathFactory, mini: list[str]) -> Path:
+    """The files that the pages speak of: text of many words, models, a vocabulary of another."""
+    place = tmp_path_factory.mktemp("materials")
+    lines = "".join(f"{line}\n" for line in mini)
+    records = "".join(json.dumps({"text": line}, ensure_ascii=False) + "\n" for line in mini)
+    chance = random.Random(0)  # for a vocabulary of 64,000
+    syllables = [chr(code) for code in range(ord("가"), ord("힣"), 4)]
+    roots = ["".join(chance.choices(syllables, k=chance.choice((2, 3)))) for _ in range(30_000)]
+    words = [
+        root + end for root in roots for end in chance.sample(["은", "이", "에서", "으로", "했다", "습니다"], 2)
+    ] * 2
+    chance.shuffle(words)
+    many = "".join(" ".join(words[i : i + 10]) + "\n" for i in range(0, len(words), 10))
+    for name in ("text.txt", "news.txt", "crawl/0.txt"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(lines, encoding="utf-8")
+    (place / "news.txt.gz").write_bytes(gzip.compress((lines + many).encode()))
+    (place / "everything.txt.gz").write_bytes(gzip.compress(lines.encode()))
+    (place / "crawl" / "0.jsonl").write_text(records, encoding="utf-8")
+    (place / "crawl" / "0.jsonl.gz").write_bytes(gzip.compress(records.encode()))
+    (place / "crawl" / "0.jsonl.zst").write_bytes(zstd().compress(records.encode()))
+    pl.DataFrame({"text": mini}).write_parquet(place / "wiki.parquet")
+    (place / "words.txt").write_text("바보\n", encoding="utf-8")
+    gold = "1\t학교에서는\t학교+에서+는\tNOUN\tncn+jca+jxt\t_\t0\troot\t_\t_\n2\t읽습니다\t읽+습니다\tVERB\tpvg+ef\t_\t1\tdep\t_\t_\n"
+    (place / "gold.conllu").write_text(f"# text = 학교에서는 읽습니다\n{gold}\n" * 60, encoding="utf-8")
+    for name in ("path/to/Qwen3-8B", "path/to/model"):
+        assert not koktok("vocabulary", "get", "ko-32k-bytes", "-o", place / name).returncode
+        rows = load(place / name).vocab.size
+        (place / name / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": rows}))
+        names = {name: {"dtype": "F32", "shape": [rows, 2], "data_offsets": [8 * rows * n, 8 * rows * (n + 1)]}
+                 for n, name in enumerate(("model.embed_tokens.weight", "lm_head.weight"))}  # fmt: skip
+        header = json.dumps(names).encode()
+        data = b"\0\0\x80\x3f" * (4 * rows)
+        (place / name / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
+    assert not koktok("export", "koktok:ko-16k", "--to", "hf", "-o", place / "other").returncode
+    return place
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_the_page_runs(page: Path, materials: Path, trained: Callable[..., Path], tmp_path: Path) -> None:
+    """In an own folder, in the order of the page; `my-tokenizer` is there unless the page makes it."""
+    shutil.copytree(materials, tmp_path / "place")
+    there = [block for block in blocks(page) if block.kind in ("sh", "python", "javascript") and not block.lacks()]
+    made = any(re.search(r"(-o|--out) my-tokenizer$", block.text, re.M) for block in there)
+    if not made:
+        shutil.copytree(trained(), tmp_path / "place" / "my-tokenizer")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+    how = {
+        "sh": ["bash", "-euo", "pipefail", "-c"],
+        "python": [sys.executable, "-c"],
+        "javascript": ["node", "--input-type=module", "-e"],
+    }
+    for kind, text, _ in there:
+        command = [*how[kind], text]
+        done = subprocess.run(command, cwd=tmp_path / "place", env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 
 def commands(page: Path) -> list[tuple[str, str]]:
