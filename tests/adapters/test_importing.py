@@ -304,7 +304,7 @@ def test_other_formats(foreign: Foreign, tmp_path: Path) -> None:
     # "\r\n" at the ends is stripped by one library and not by the other; NFD goes through different code.
     assert len(agreement(ours, files)) <= (3 if foreign.file.suffix == ".model" else 0)
     if foreign.name not in RUNS:
-        with pytest.raises(ArtifactError, match="no GGUF"):
+        with pytest.raises(ArtifactError, match="not GGUF"):
             gguf_table(ours)
         return
     pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
@@ -409,7 +409,7 @@ class TestBadFiles:
             (unigram(7, ["a", 0.0]), "has the unknown id 7, and 1 pieces"),
             (unigram(0, ["a", 0.0], ["a", -1.0]), "has the piece 'a' twice"),
             (GOOD | {"added_tokens": [{"id": 9, "content": "<s>", **SPECIAL}]}, "gives '<s>' the id 9, and the .* 3"),
-            (b'{"model": \xff}', "is no UTF-8"),
+            (b'{"model": \xff}', "is not UTF-8"),
         ],
     )
     def test_broken_json(self, content: Any, message: str, tmp_path: Path) -> None:
@@ -419,8 +419,8 @@ class TestBadFiles:
     @pytest.mark.parametrize(
         ("name", "content", "message"),
         [
-            ("tokenizer.model", b"\x00\xff garbage", "no SentencePiece model"),
-            ("tokenizer.model", b"\n\x07\n\x01a\x15\x00\x00", "no SentencePiece model"),
+            ("tokenizer.model", b"\x00\xff garbage", "not a SentencePiece model"),
+            ("tokenizer.model", b"\n\x07\n\x01a\x15\x00\x00", "not a SentencePiece model"),
             ("m.gguf", b"GGUF\x03\x00", "is a GGUF"),
             ("vocab.txt", "[UNK]\n가\n나라\n가\n", r"the piece '가' 2 times, on lines 2, 4"),
             ("vocab.txt", "가\n나\n", "is none of: a tokenizer.json"),
@@ -443,7 +443,7 @@ class TestBadFiles:
     def test_a_model_cut_short(self, trained: Callable[..., Path], tmp_path: Path) -> None:
         whole = (trained() / "tokenizer.model").read_bytes()
         for size in (2, 100, len(whole) // 3, len(whole) // 2, len(whole) - 1):
-            with pytest.raises(ArtifactError, match="no SentencePiece model"):
+            with pytest.raises(ArtifactError, match="not a SentencePiece model"):
                 load(self.write(tmp_path, "tokenizer.model", whole[:size]))
 
     def test_a_model_with_a_piece_twice(self, trained: Callable[..., Path], tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_vocab_txt(tmp_path: Path) -> None:
     assert "kept as it is, run by tokenizers; 3 ids" in err
     assert isinstance(load(tmp_path / "out"), LibraryTokenizer)
     assert koktok("encode", tmp_path / "out", tmp_path / "vocab.txt")[1].splitlines()[1] == "1"
-    for to, message in (("spm", "is no SentencePiece model"), ("tiktoken", "has no ranks"), ("gguf", "no GGUF")):
+    for to, message in (("spm", "is not a SentencePiece model"), ("tiktoken", "has no ranks"), ("gguf", "no GGUF")):
         code, _, err = koktok("export", tmp_path / "out", "--to", to, "--out", tmp_path / "x")
         assert code != 0
         assert message in err

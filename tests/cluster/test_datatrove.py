@@ -53,7 +53,7 @@ def test_the_files_are_those_of_datatrove(
     run(tmp_path / "b", [DocumentTokenizer(str(theirs), str(folder / "tokenizer.json"), **options)], lines, tasks=2)
     assert files_of(ours) == files_of(theirs)
     assert len(files_of(ours)) == 6
-    with pytest.raises(UsageError, match="no special token"):
+    with pytest.raises(UsageError, match="not a special token"):
         KoktokTokenizer(str(ours), folder, eos_token="<none>")
     with pytest.raises(UsageError, match="masks"):
         KoktokTokenizer(str(ours), folder, save_loss_metadata=True)

@@ -316,7 +316,7 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
     assert list(CachedSegmenter(Nobody(), kept=False, lexicon=whole).serialized(words)) == list(kiwi.serialized(words))
     made = train([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
     assert (made.asked, made.known) == (0, len(words))
-    with pytest.raises(InputError, match="is no lexicon"):
+    with pytest.raises(InputError, match="is not a lexicon"):
         Lexicon.open(counted)
     other = write_lexicon(tmp_path / "other", [], "kiwi:0", {})
     for use in (

@@ -184,9 +184,9 @@ def test_tables_records_notebooks_and_translations(
     [
         ("tsv", TABLE, ("text",), "it has no column 'text', but ID, Text, Question"),
         ("csv", "", ("Q",), "it has no column 'Q'"),
-        ("jsonl", "{", (), "is no jsonl"),
-        ("ipynb", "[1]", (), "is no ipynb"),
-        ("ipynb", "{", (), "is no ipynb"),
+        ("jsonl", "{", (), "is not jsonl"),
+        ("ipynb", "[1]", (), "is not ipynb"),
+        ("ipynb", "{", (), "is not ipynb"),
     ],
 )
 def test_what_is_none_of_them_is_told(form: str, text: str, fields: tuple[str, ...], why: str) -> None:

@@ -166,7 +166,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", ".", "", "a\\b", "a\0b", "a\nb", "/etc/x", 3])
 def test_names_stay_in_the_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="is no plain name of a file"):
+    with pytest.raises(UsageError, match="is not a plain name of a file"):
         write_folder(tmp_path / "out", {name: "1"}, THING)
     assert not names(tmp_path)
 

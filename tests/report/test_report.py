@@ -135,7 +135,7 @@ def test_json_comes_back_and_has_a_version() -> None:
     assert (data["format"], data["version"]) == ("koktok-report", 5)
     with pytest.raises(ArtifactError, match="this report has version 4, this koktok reads version 5"):
         Report.from_json(json.dumps(data | {"version": 4}))
-    with pytest.raises(ArtifactError, match="no report of koktok"):
+    with pytest.raises(ArtifactError, match="not a report of koktok"):
         Report.from_json("[]")
     with pytest.raises(ArtifactError, match="a report is JSON"):
         Report.from_json("<html>")
