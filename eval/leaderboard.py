@@ -52,9 +52,9 @@ COLUMNS: Final = (
 )
 INTERVALS: Final = ("fertility", HEADLINE)
 ROBUST: Final = {
-    "stability": "Cuts that stay (F1) where two syllables are unchanged and still neighbours; with a space between all syllables no two are.",
-    "fertility_change": "Tokens more per eojeol. Lines that grow must cost more: compare tokenizers, not columns.",
-    "fallback_change": "Byte tokens more per eojeol; none in vocabularies that have unknown tokens, or whose alphabet are bytes.",
+    "stability": "F1 of the cuts before and after the change, between syllables that are still neighbours (with spaces between all, none are).",
+    "fertility_change": "Additional tokens per eojeol. Longer lines need more tokens, so compare tokenizers, not columns.",
+    "fallback_change": "Additional byte tokens per eojeol; none in vocabularies with unknown tokens, or with an alphabet of bytes.",
 }
 
 
@@ -124,9 +124,9 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
         parts += [table(heads, "lrrr", cells)]
     parts += [
         "## F1 by gold",
-        "All borders between syllables; what is silver a machine made, or nobody says who.",
+        "F1 at all boundaries between syllables. Silver: annotated by a program, or by unknown annotators.",
         by_gold(report),
-        "Below: the share of the borders of each kind that are met (a cut has no kind until it meets one, so there is recall and no F1). "
+        "Below: the share of the boundaries of each kind that are cut (a cut inside a morpheme has no kind, so there is recall and no F1). "
         "N: noun; J: particle; V: stem; E: ending; XSV, XSN: suffix of a verb, of a noun; VCP: the copula 이; an asterisk: anything.",
     ]
     for gold, rows in by_kind(report):
@@ -138,24 +138,24 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
             for row in by_tokens(rows)
         )
         parts += [
-            f"## Recall by kind of border, {gold.name} ({gold.standing})",
+            f"## Recall by kind of boundary, {gold.name} ({gold.standing})",
             table(heads, "l" + "r" * len(gold.kinds), cells),
         ]
     if robust := robustness(vocabularies):
-        parts += ["## The same lines, slightly other", *robust]
+        parts += ["## The same lines, slightly changed", *robust]
     parts += [
         "## What the columns say",
         "Made by `python -m eval.leaderboard`. Headline: F1 before particles (josa), endings (eomi) and the copula, mean of UD Kaist "
-        "and UD KSL. F1 Kaist, KSL: all borders between syllables; all gaps: beside punctuation, digits and letters too. Entities, answers: "
-        "the share that begins and ends at token borders. Stems: first nouns and verbs of a word that are exactly one token. Line start: "
-        "words that are cut alike at the start of a line and in its midst. Borders: the share of spaces at which the ids of the text before "
-        "the space are no prefix of those of the whole. Inside characters: token borders inside a character, per "
-        "character. NFD: more tokens per eojeol where the text is decomposed. Lines back: share that decodes to what was encoded (NFC). "
+        "and UD KSL. F1 Kaist, KSL: all boundaries between syllables; all gaps: beside punctuation, digits and letters too. Entities, answers: "
+        "the share that begins and ends at token boundaries. Stems: first nouns and verbs of a word that are exactly one token. Line start: "
+        "words that are cut alike at the start of a line and inside it. Borders: the share of spaces at which the ids of the text before "
+        "the space are not a prefix of those of the whole. Inside characters: token boundaries inside a character, per "
+        "character. NFD: additional tokens per eojeol for decomposed text. Lines back: share of the lines that are restored by decoding (NFC). "
         "Unknown: eojeols with an unknown token. English: tokens per word; code: tokens per byte, with its indentation and with one space"
         " between words. "
         f"{beside_of(report)} {speed_of(timed)}"
-        f"Brackets: 95 % intervals, Student's t over {units_of(report)[0]}; they are over texts with one "
-        "training each. Compare rows at equal tokens: every cut raises recall.",
+        f"Brackets: 95 % intervals, Student's t over {units_of(report)[0]}; they cover texts, with one "
+        "training each. Compare rows at equal tokens, because every cut raises recall.",
         "## Tokens per eojeol, by text",
         by_text(vocabularies),
         "## Signatures",
@@ -209,7 +209,7 @@ def beside_of(report: Report) -> str:
 def speed_of(timed: Sequence[SpeedReport]) -> str:
     machines = "; ".join(dict.fromkeys(one.machine for one in timed))
     return (
-        "MB/s: encoding in batches, one process, by the report's adapters, which make offsets, too, so it compares rows and is not the "
+        "MB/s: encoding in batches, one process, by the report's adapters, which also compute offsets; it compares rows, and is not the "
         f"speed of `koktok encode` ({machines}). "
         if timed
         else ""

@@ -197,23 +197,23 @@ TIMEOUT = 500
 """Seconds that a runtime may take to load a folder and encode some thousand lines."""
 
 WHY = {
-    "tokenizers": "1.0.0rc3 has `Metaspace` outside of a sequence only: give it version 2.0, which `koktok export --to hf2` writes",
+    "tokenizers": "1.0.0rc3 supports `Metaspace` only outside of a sequence: use version 2.0 of the file, which `koktok export --to hf2` writes",
     "tokenizers --to hf2": "a text that begins with a space loses it",
     "gigatoken": "BPE only, with the patterns and normalizers that it knows by name",
     "snaptokens": "BPE only, with the patterns that it knows by name",
     "fastokens": "byte-level BPE with published patterns only",
     "tiktoken": "byte-level BPE only",
     "js-tiktoken": "byte-level BPE only",
-    "tokie": "cuts by patterns of its own, whatever the file says, and adds no space before the first word",
+    "tokie": "uses patterns of its own in place of those in the file, and adds no space before the first word",
     "kitoken": "no Unigram whose bytes are not the first ids, and no `CharDelimiterSplit`",
     "llama.cpp": "knows some patterns by name, no byte fallback for Unigram, and reads marks that a text spells (▁) as its own",
     "@huggingface/tokenizers": "no byte fallback for Unigram, jamo are composed again, and no `CharDelimiterSplit`",
-    "@huggingface/transformers": "runs on the one before",
-    "openvino-tokenizers": "no space before the first word, no byte fallback for Unigram, jamo are no text to it",
+    "@huggingface/transformers": "uses @huggingface/tokenizers",
+    "openvino-tokenizers": "no space before the first word, no byte fallback for Unigram, it does not compose jamo",
     "xgrammar": "takes its tokens to spell the text letter for letter, which those of WordPiece and jamo do not",
-    "outlines-core": "knows the decoder of byte-level pieces only where it stands alone; jamo are no text to it",
+    "outlines-core": "supports the decoder of byte-level pieces only by itself, outside of a sequence; it does not compose jamo",
     "lm-format-enforcer": "knows tokens as strings, so that a part of a character is U+FFFD, and a mark (##) is text",
-    "llguidance": "no WordPiece, and a text is a continuation to it, without the space before the first word",
+    "llguidance": "no WordPiece, and it treats a text as a continuation, without the space before the first word",
 }
 """What a runtime lacks where it refuses or differs."""
 
@@ -406,7 +406,7 @@ def table(rows: dict[str, list[Result]]) -> str:
 def shown(result: Result) -> str:
     """Return the text of a cell."""
     if result.outcome == "differs":
-        return f"{counted(result.differing, 'line')} other"
+        return f"{counted(result.differing, 'line')} differ{'s' * (result.differing == 1)}"
     return "yes" if result.outcome == "same ids" else result.outcome
 
 
