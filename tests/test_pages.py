@@ -148,7 +148,7 @@ def materials(tmp_path_factory: pytest.TempPathFactory, mini: list[str]) -> Path
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text(lines, encoding="utf-8")
     (place / "news.txt.gz").write_bytes(gzip.compress((lines + many).encode()))
-    (place / "everything.txt.gz").write_bytes(gzip.compress(lines.encode()))
+    (place / "everything.txt.gz").write_bytes(gzip.compress(lines[:7_000].encode()))  # most pieces are unused
     (place / "crawl" / "0.jsonl").write_text(records, encoding="utf-8")
     (place / "crawl" / "0.jsonl.gz").write_bytes(gzip.compress(records.encode()))
     (place / "crawl" / "0.jsonl.zst").write_bytes(zstd().compress(records.encode()))

@@ -413,7 +413,7 @@ def test_random_bytes_are_binary_and_not_korean(tmp_path: Path, size: int) -> No
 
 def test_a_file_that_turns_bad_later_is_refused_at_its_end(tmp_path: Path) -> None:
     data = b"ascii first\n" * 30_000 + "나는 학생이다.\n".encode("cp949") * 200_000
-    with pytest.raises(InputError, match=r"(?s)is no text: \d+ of its \d+ bytes are not UTF-8.*iconv -f cp949"):
+    with pytest.raises(InputError, match=r"(?s)is not text: \d+ of its \d+ bytes are not UTF-8.*iconv -f cp949"):
         read(write(tmp_path / "a.txt", data))
 
 
