@@ -96,10 +96,10 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
         (lambda d: (d / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "damaged or not koktok's"),
         (lambda d: (d / "tokenizer.json").unlink(), "tokenizer.json` cannot be read"),
         (lambda d: (d / "koktok.toml").unlink(), "no readable koktok tokenizer"),
-        (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "koktok.toml` is no UTF-8"),
+        (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "koktok.toml` is not UTF-8"),
         (lambda d: (d / "koktok.toml").write_text("[recipe]\nformat = 99"), "format"),
         (lambda d: (d / "koktok.toml").write_text("[recipe]"), "ends without a line break"),
-        (lambda d: (d / "koktok.toml").write_text("[recipe\n"), "koktok.toml is no TOML"),
+        (lambda d: (d / "koktok.toml").write_text("[recipe\n"), "koktok.toml is not TOML"),
         (
             lambda d: (d / "koktok.toml").write_text("signature = 3\n"),
             "damaged: signature: expected a valid dict.*got 3",
@@ -296,7 +296,9 @@ def test_a_call_is_that_of_transformers(trained: Trained) -> None:
     assert ours(texts[0], add_special_tokens=False).input_ids == ours.encode(texts[0]).ids
     with pytest.raises(AttributeError, match="a batch has input_ids, attention_mask, and"):
         _ = ours(texts).offsets
-    with pytest.raises(UsageError, match=r"`return_tensors` is no option of .*\nhint: .*AutoTokenizer.from_pretrained"):
+    with pytest.raises(
+        UsageError, match=r"`return_tensors` is not an option of .*\nhint: .*AutoTokenizer.from_pretrained"
+    ):
         ours("가", return_tensors="pt")
     with pytest.raises(InputError, match=r"expected one .str. in .encode., got int"):
         ours([3])  # type: ignore[list-item]
