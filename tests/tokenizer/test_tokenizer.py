@@ -95,7 +95,7 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
         (lambda d: (d / "tokenizer.json").write_text("{"), "damaged or not koktok's"),
         (lambda d: (d / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "damaged or not koktok's"),
         (lambda d: (d / "tokenizer.json").unlink(), "tokenizer.json` cannot be read"),
-        (lambda d: (d / "koktok.toml").unlink(), "no readable koktok tokenizer"),
+        (lambda d: (d / "koktok.toml").unlink(), "not a readable koktok tokenizer"),
         (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "koktok.toml` is not UTF-8"),
         (lambda d: (d / "koktok.toml").write_text("[recipe]\nformat = 99"), "format"),
         (lambda d: (d / "koktok.toml").write_text("[recipe]"), "ends without a line break"),
