@@ -243,7 +243,7 @@ BAD = [
     ("train {text} --out {text}", 2, "expected a folder, got the file"),
     ("train {text} --out {folder}", 2, "holds no koktok tokenizer"),
     ("train {text} --user-dictionary none.tsv", 1, "none.tsv` cannot be read"),
-    ("encode {folder}", 1, "no readable koktok tokenizer"),
+    ("encode {folder}", 1, "not a readable koktok tokenizer"),
     ("decode {tokenizer} {text}", 1, "line 1 holds something that is not an id"),
     ("normalize --fullwith {text}", 2, "--fullwidth"),
     ("normalize --repeats x {text}", 2, "valid integer"),
