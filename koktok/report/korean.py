@@ -36,6 +36,7 @@ _UNITS: Final = {
     "domain": "분야 {}개",
     "block of 50 lines": "50줄 묶음 {}개",
     "block of 50 sentences": "50문장 묶음 {}개",
+    "block of 50 texts": "텍스트 50개 묶음 {}개",
 }
 
 

@@ -15,8 +15,9 @@ from test_report import example
 
 from koktok.adapters import load
 from koktok.metrics import Scores, Value, metrics
+from koktok.metrics.statistics import BLOCK
 from koktok.report import Report, to_html
-from koktok.report.korean import KOREAN
+from koktok.report.korean import KOREAN, korean_units
 from koktok.report.rows import COLUMNS
 
 SIZES = {390: 844, 1400: 900}
@@ -142,6 +143,20 @@ def test_the_korean_page_is_wholly_korean(pages: dict[tuple[int, str], Any]) -> 
 def test_every_measure_and_unit_has_korean_words() -> None:
     assert all(re.search("[가-힣]", metric.definition_ko) for metric in metrics().values())
     assert {metric.unit for metric in metrics().values()} <= KOREAN.keys()
+
+
+def test_all_units_of_the_metrics_have_korean_words() -> None:
+    calls = [
+        node
+        for file in (ROOT / "koktok" / "metrics").glob("**/*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Units.by"
+    ]
+    assert len(calls) >= 3
+    for call in calls:
+        plural, lines = (str(ast.literal_eval(word)) for word in call.args[1:])
+        for units in (f"7 {plural}", f"7 blocks of {BLOCK} {lines}", f"1 block of {BLOCK} {lines}"):
+            assert "개" in korean_units(units)
 
 
 def test_every_note_has_korean_words() -> None:
