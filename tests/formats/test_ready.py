@@ -26,7 +26,7 @@ LINES = ["학교에서는 책을 읽습니다.", "안녕하세요, 괜찮아요!
 
 
 def test_there_is_one_for_every_purpose() -> None:
-    assert {"ko-16k", "ko-32k", "ko-64k", "ko-32k-aligned", "ko-32k-bytes", "ko-en-64k"} <= {*NAMES}
+    assert {"ko-16k", "ko-32k", "ko-64k", "ko-32k-aligned", "ko-32k-bytes", "ko-32k-superwords", "ko-en-code-64k"} <= {*NAMES}
     places = [ready.file.with_suffix("") for ready in READY.values()]
     assert sum(file.stat().st_size for place in places for file in place.iterdir()) < 4_000_000
 
@@ -120,10 +120,10 @@ def test_the_verb_lists_and_shows() -> None:
     rows = [line.split("\t") for line in koktok("vocabulary", "list").stdout.splitlines()]
     assert [row[0] for row in rows] == NAMES
     assert ["ko-32k-bytes", "32000", "bpe-bytes"] in [row[:3] for row in rows]
-    shown = koktok("vocabulary", "show", "ko-en-64k").stdout
-    assert "koktok vocabulary build ko-en-64k" in shown
+    shown = koktok("vocabulary", "show", "ko-en-code-64k").stdout
+    assert "koktok vocabulary build ko-en-code-64k" in shown
     assert "corpus:open-ko, corpus:open-en" in shown
-    assert READY["ko-en-64k"].digest in shown
+    assert READY["ko-en-code-64k"].digest in shown
 
 
 def test_the_recipe_of_a_ready_one_trains() -> None:
