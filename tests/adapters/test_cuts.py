@@ -51,7 +51,7 @@ def test_labels_of_an_analyser_are_rows_of_a_report(tmp_path: Path) -> None:
     assert first["labels"][:7] == ["eojeol", "particle", "none", "eojeol", "inside", "particle", "inside"]
     result = CliRunner().invoke(
         app,
-        ["report", "--cuts", f"chunker={cuts}", "--text", str(text), "-o", str(tmp_path / "out"), "-q", "--extended"],
+        ["report", f"chunker=cuts:{cuts}", "--text", str(text), "-o", str(tmp_path / "out"), "-q", "--extended"],
     )
     assert result.exit_code == 0, result.output
     (row,) = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["rows"]

@@ -134,7 +134,7 @@ def test_a_peer_that_fails_is_a_row_that_says_why(tmp_path: Path, monkeypatch: p
     broken = Peer("broken", (), fail)
     monkeypatch.setattr(runner, "PEERS", (next(peer for peer in PEERS if "BPE, spaces" in peer.name), broken))
     suite = quick()
-    report = runner.run(suite, runner.rows_of(suite, tmp_path, rows="BPE|broken", quiet=True), tmp_path, quiet=True)
+    report = runner.run(suite, runner.rows_of(suite, tmp_path, rows="BPE|broken", quiet=True), quiet=True)
     assert [row.name for row in report.rows[:2]] == ["SentencePiece BPE, spaces only", "broken"]
     assert report.rows[0].ran
     assert report.rows[1].why == "OSError: the disk is full"
@@ -167,7 +167,7 @@ def test_the_verb_writes_its_files_and_the_same_json_again(tmp_path: Path) -> No
 
 def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
     drawn = tmp_path / "picture.svg"
-    assert len(draw(ROOT / "eval" / "reports" / "2026-11-24-bench-ko.json.xz", drawn)) == 12
+    assert len(draw(ROOT / "eval" / "reports" / "2026-11-24-bench-ko.json.xz", drawn)) == 11
     assert drawn.read_bytes() == (ROOT / "docs" / "images" / "tokens-f1.svg").read_bytes()
 
 

@@ -356,7 +356,7 @@ def test_no_hangul_no_sizes_no_slots(tmp_path: Path) -> None:
         write.slots_of(base, "reserved")
     slots = tmp_path / "slots.txt"
     slots.write_text("<|pad|>\n<nothing>\n")
-    with pytest.raises(UsageError, match=r"`<nothing>` of .* is no token"):
+    with pytest.raises(UsageError, match=r"`<nothing>` of .* is not a token"):
         write.slots_of(base, str(slots))
     slots.write_text("0\n1\n")
     with pytest.raises(ArtifactError, match="in tiktoken an id is a rank"):

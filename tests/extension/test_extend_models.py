@@ -242,7 +242,7 @@ def test_models_that_cannot_be_extended(tmp_path: Path) -> None:
     (short / "model.safetensors").write_bytes(data[:-10])
     refused(short, "cut short")
     (short / "model.safetensors").write_bytes(b"\xff" * 40)
-    refused(short, "no safetensors file")
+    refused(short, "is not a safetensors file")
     (short / "model.safetensors").unlink()
     refused(short, "holds no model.safetensors")
     refused(tmp_path / "nothing", "config.json` cannot be read")

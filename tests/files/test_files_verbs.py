@@ -43,7 +43,7 @@ VERBS: dict[str, tuple[tuple[object, ...], tuple[object, ...]]] = {
     "export spm": (("export", "{uni}", "--to", "spm"), ("--user-defined", "<s>")),
     "export gguf": (("export", "{uni}", "--to", "gguf", "-q"), ("--name", "other")),
     "import": (("import", "{uni}/tokenizer.json"), ()),
-    "report": (("report", "syllables", "--text", NEWS, "--resamples", 0, "-q"), ("--sentences", 3)),
+    "report": (("report", "syllables", "--text", NEWS, "--resamples", 0, "-q"), ("--extended",)),
     "encode": (("encode", "{uni}", MINI, "--format", "npy"), ("--shard-tokens", 900)),
     "count": (("count", MINI, "-q"), ("--min-count", 2)),
     "playground": (("playground", "{uni}", "--words", 1, "-q"), ("--title", "other")),
