@@ -26,7 +26,9 @@ LINES = ["학교에서는 책을 읽습니다.", "안녕하세요, 괜찮아요!
 
 
 def test_there_is_one_for_every_purpose() -> None:
-    assert {"ko-16k", "ko-32k", "ko-64k", "ko-32k-aligned", "ko-32k-bytes", "ko-32k-superwords", "ko-en-code-64k"} <= {*NAMES}
+    assert {"ko-16k", "ko-32k", "ko-64k", "ko-32k-aligned", "ko-32k-bytes", "ko-32k-superwords", "ko-en-code-64k"} <= {
+        *NAMES
+    }
     places = [ready.file.with_suffix("") for ready in READY.values()]
     assert sum(file.stat().st_size for place in places for file in place.iterdir()) < 4_000_000
 
