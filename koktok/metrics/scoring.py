@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
 from koktok.adapters import load
 from koktok.adapters.huggingface_adapter import HuggingFace
@@ -125,7 +125,7 @@ class Scores(BaseModel):
     details: dict[str, Any] = Field({}, exclude=True)
     parts: dict[str, Any] = Field({}, exclude=True)
     """The parts of the signature."""
-    statistics: Statistics = Field(Statistics({}), exclude=True, repr=False)
+    statistics: InstanceOf[Statistics] = Field(Statistics({}), exclude=True, repr=False)
 
     @property
     def values(self) -> dict[str, Value]:
