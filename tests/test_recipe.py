@@ -65,6 +65,14 @@ def test_what_was_given_makes_the_recipe(changes: dict[str, object]) -> None:
     assert "split" not in recipe.given
 
 
+def test_digits_follow_the_preset() -> None:
+    assert Recipe().pretokenize.digits == Recipe().changed(preset="aligned").pretokenize.digits == "single"
+    assert Recipe().changed(preset="encoder").pretokenize.digits == "free"
+    assert Recipe().changed(preset="encoder", digits="single").pretokenize.digits == "single"
+    spelled = Recipe().changed(preset="encoder", model="bpe-bytes").pretokenize
+    assert (spelled.pattern, spelled.digits) == ("llama3", "single")  # the pattern has its own digits
+
+
 def test_the_pattern_follows_the_model() -> None:
     recipe = Recipe().changed(model="bpe-bytes")
     assert (recipe.pretokenize.pattern, recipe.normalize.zero_width) == ("llama3", False)

@@ -165,7 +165,7 @@ class Selection(ABC, Generic[T]):
                 _, alive = choice.swap(alive, SWAP)
             trial = self.fit(choice, alive, factors, trial)
             figures = self.figures(trial.cut, trial.tokens)
-            rank = max(targets.missed(figures) - NEAR, 0.0), trial.tokens
+            rank = targets.rank(figures, trial.tokens)
             if best is None or rank < best[0]:
                 best = rank, trial
             coming = targets.after(coming, figures)

@@ -116,6 +116,10 @@ class Targets:
         gaps = (values[name] - want for name, want in self.wants.items())
         return max((max(-gap, 0.0) if self.at_least else abs(gap) for gap in gaps), default=0.0)
 
+    def rank(self, values: Mapping[str, float], tokens: float) -> tuple[float, float]:
+        """The least is the best: of the trials that are near enough the one with the fewest tokens, else the nearest."""
+        return max(self.missed(values) - NEAR, 0.0), tokens
+
     def worst(self, values: Mapping[str, float]) -> str:
         """The name of the target that is furthest from its value, from below if there are such."""
         return min(self.wants, key=lambda name: values[name] - self.wants[name])

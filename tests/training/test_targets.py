@@ -23,7 +23,7 @@ from koktok.text.pretokenize import Pattern
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST, decode
-from koktok.training.targets import TargetSearch
+from koktok.training.targets import Targets, TargetSearch
 from koktok.training.unigram import spelling_themselves
 from koktok.training.unigram_point import PRESETS
 
@@ -311,3 +311,27 @@ def test_required_characters_are_a_list_or_strings():
         Recipe.build({"train": {"required": "ksx1001"}})
     with pytest.raises(RecipeError, match="cannot be a piece"):
         Recipe.build({"train": {"required": ["가\n"]}})
+
+
+SHARES = st.fixed_dictionaries({name: st.floats(0, 1) for name in ("josa", "eomi", "all")})
+
+
+@given(SHARES, SHARES, SHARES)
+def test_a_lower_bound_is_missed_by_too_little_alone(
+    wants: dict[str, float], values: dict[str, float], more: dict[str, float]
+) -> None:
+    bounds, exact = (Targets(wants, near=0.003, at_least=at_least) for at_least in (True, False))
+    higher = {name: max(value, more[name]) for name, value in values.items()}
+    assert bounds.missed(higher) <= bounds.missed(values) <= exact.missed(values)
+    assert exact.missed(values) == max(abs(values[name] - want) for name, want in wants.items())
+
+
+@given(SHARES, SHARES, SHARES)
+def test_of_trials_that_meet_their_bounds_the_fewest_tokens_are_best(
+    wants: dict[str, float], one: dict[str, float], other: dict[str, float]
+) -> None:
+    targets = Targets(wants, near=0.003, at_least=True)
+    enough = {name: max(value, wants[name]) for name, value in one.items()}
+    assert targets.rank(enough, 5.0) < targets.rank(dict.fromkeys(wants, 1.0), 6.0)
+    if targets.missed(other) > 0.004:
+        assert targets.rank(enough, 6.0) < targets.rank(other, 5.0)
