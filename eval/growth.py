@@ -102,15 +102,17 @@ def child(row: str, file: Path, size: int, out: Path, cache: Path, min_count: in
 
 
 class TreeMemory(threading.Thread):
-    """The most memory that a process and its descendants had at one time, in MiB (Linux; 0 elsewhere)."""
+    """The most memory that a process and its descendants had at one time, in MiB (Linux; 0 elsewhere), and in each second."""
 
     def __init__(self, process: int) -> None:
         super().__init__(daemon=True)
         self.process, self.peak, self.over = process, 0.0, threading.Event()
+        self.seconds: dict[int, float] = {}
 
     def run(self) -> None:
         """Look until told to stop."""
-        while not self.over.wait(0.05):
+        begun = time.perf_counter()
+        while not self.over.wait(0.2):
             parents, sizes = {}, {}
             for folder in Path("/proc").glob("[0-9]*"):
                 try:
@@ -120,7 +122,8 @@ class TreeMemory(threading.Thread):
                 values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
                 parents[int(folder.name)] = int(values["PPid"])
                 sizes[int(folder.name)] = int(values.get("VmRSS", "0").split()[0])
-            self.peak = max(self.peak, sum(sizes[one] for one in parents if self._below(one, parents)) / 1024)
+            now, second = sum(sizes[one] for one in parents if self._below(one, parents)) / 1024, int(time.perf_counter() - begun)
+            self.peak, self.seconds[second] = max(self.peak, now), max(self.seconds.get(second, 0.0), now)
 
     def _below(self, process: int, parents: dict[int, int]) -> bool:
         while process > 1 and process != self.process:
@@ -128,8 +131,8 @@ class TreeMemory(threading.Thread):
         return process == self.process
 
 
-def measured(*words: str, patience: float) -> tuple[float, float, float, str]:
-    """Seconds, processor seconds (its children's too, where they were waited for), MiB at the peak, and the child's last line."""
+def measured(*words: str, patience: float) -> tuple[float, float, TreeMemory, str]:
+    """Seconds, processor seconds (its children's too, where they were waited for), memory, and the child's last line."""
     begun, spent = time.perf_counter(), _spent()
     process = subprocess.Popen([sys.executable, "-m", "eval.growth", *words], stdout=subprocess.PIPE, text=True)
     memory = TreeMemory(process.pid)
@@ -147,7 +150,7 @@ def measured(*words: str, patience: float) -> tuple[float, float, float, str]:
         said = f"\tkilled by signal {-process.returncode}"
     elif process.returncode > 0:
         said = f"\tfailed with exit code {process.returncode}"
-    return seconds, busy, memory.peak, said.strip("\n ").split("\n")[-1]
+    return seconds, busy, memory, said.strip("\n ").split("\n")[-1]
 
 
 def _spent() -> float:
@@ -213,16 +216,21 @@ def main() -> None:
         folder = given.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for mb in filter(None, given.mb.split(",")):
             file = folder / f"{mb}.txt"
-            write_text(lines, int(float(mb) * 1e6), file, given.power)
+            if not file.exists():
+                write_text(lines, int(float(mb) * 1e6), file, given.power)
             for size, turn, row in itertools.product(given.sizes.split(","), range(given.runs), wanted):
                 name = f"{mb}-{size}-{turn}"
                 out, cache = folder / f"{name}-{wanted.index(row)}", folder / f"{name}-cache"  # each turn begins cold
                 words = [str(file), "--min-count", str(given.min_count), "--child", row, size, str(out), str(cache)]
-                seconds, busy, peak, last = measured(*words, patience=given.patience)
+                seconds, busy, memory, last = measured(*words, patience=given.patience)
                 spec, _, said = last.partition("\t")
-                figures = [f"{seconds:.1f}", f"{busy:.1f}", f"{peak / 1024:.2f}", *quality(spec, golds, held), said]
+                if given.work:
+                    table = "".join(f"{second}\t{mib:.0f}\n" for second, mib in memory.seconds.items())
+                    (folder / f"{name}-{wanted.index(row)}.memory.tsv").write_text(f"second\tMiB\n{table}")
+                figures = [f"{seconds:.1f}", f"{busy:.1f}", f"{memory.peak / 1024:.2f}", *quality(spec, golds, held), said]
                 tell(f"| {' | '.join([f'{int(size):,}', f'{mb} MB', row, *figures])} |")
-            file.unlink()
+            if not given.work:
+                file.unlink()
 
 
 if __name__ == "__main__":

@@ -136,11 +136,11 @@ def _sampled(shards: Sequence[Shard], runs: Counts | None, vocab_size: int) -> t
         if in_runs is not None:
             found.append(copied(part.join(in_runs, on="word", how="semi")))
     counts = sample.counts(enough(sample.words, vocab_size))
-    if in_runs is None or counts.seen is None:
+    if in_runs is None:
         return counts, sample.words
-    others = pl.concat(found).select("word", n=pl.lit(0, pl.UInt64), seen="n")
-    others = others.join(counts.frame, on="word", how="anti")
-    return Counts.from_frame(pl.concat([counts.frame, others]).sort("word")), sample.words
+    others = in_runs.join(counts.frame, on="word", how="anti").join(pl.concat(found), on="word", how="left")
+    others = others.select("word", n=pl.lit(0, pl.UInt64), seen=pl.col.n.fill_null(0))  # 0: a word of its run only
+    return Counts.from_frame(pl.concat([counts.frame, others.select(counts.frame.columns)]).sort("word")), sample.words
 
 
 def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, on_progress: OnProgress) -> SegmentedCounts:

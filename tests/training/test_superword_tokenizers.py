@@ -55,6 +55,12 @@ def test_without_superwords_every_piece_stays_in_its_word(wide: Tokenizer) -> No
     assert len(narrow) > len(wide.encode(LINES[0]))
 
 
+def test_an_invisible_word_between_two_others_leaves_a_word_that_is_only_in_its_run() -> None:
+    lines = [line.replace(" 그럴", " \u200b 그럴") for line in LINES]
+    tokenizer = train(lines, Recipe().changed(train={"superwords": 0.5, "vocab_size": 400}, holdout=0.0)).tokenizer
+    assert tokenizer.decode(tokenizer.encode(lines[0]).ids) == lines[0].replace("\u200b", "")
+
+
 def test_runs_are_cut_where_the_pattern_cuts_and_at_words_left_out() -> None:
     words = SegmentedCounts.from_marked({"갈": 1, " 수": 1, " 있|다.": 1, " 3": 1, "번": 1})
     raw = Counts.from_mapping({"갈 수\u200b 있다.": 2, " 3번 수": 1, " 모르는 수": 1})
