@@ -1,13 +1,14 @@
 """How training time and peak memory grow with the text and the vocabulary: koktok and its peers from the same raw file.
 
-    python -m eval.growth DATA|corpus:bench-ko [--sizes 32000] [--mb 5,10,20] [--rows koktok,spm,hf,kiwi] [--runs 1]
+    python -m eval.growth DATA|corpus:bench-ko [--sizes 32000] [--mb 5,10,20] [--rows '^koktok'] [--runs 1]
 
 Sizes in MB are parts of DATA/text (blocks of 50 lines in an order chosen by hash, so each is a part of the next), or, beyond its end, more
 text with as many new words as Heaps' law wants (`eval/heaps.py`). Every training is a process of its own, which reads a file and writes a
 vocabulary; time is that of the whole process, its imports among it; memory is the most that it and its children had at one time, looked
-at every 50 ms. koktok begins with an empty cache of analyses; its compiled code is on disk (the first training after an installation takes
-20 s more). The row `warm` finds the analyses of the row above. Rows are told as they come; one that the system ends, for memory, is told
-as killed, and one that takes longer than `--patience` seconds is ended. `--runs 3` takes all rows in turns, three times.
+at every 200 ms, and, with `--work`, stands there for each second. koktok begins with an empty cache of analyses; its compiled code
+is on disk (the first training after an installation takes 20 s more). The rows `warm` find the analyses of the last row `cold` of this
+text. Rows are told as they come; one that the system ends, for memory, is told as killed, and one that takes longer than `--patience`
+seconds is ended. `--runs 3` takes all rows in turns, three times.
 
 Beside the seconds stands what was made in them: tokens per eojeol of held-out lines of DATA/text that no row was trained on, the boundary F1
 of every vocabulary on the gold files of DATA/gold, and processor seconds, which a busy machine changes less. A trainer that reads every word
@@ -20,7 +21,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,15 +52,15 @@ KOKTOK: dict[str, dict[str, object]] = {
 }
 """Settings by row; with `digits = free`, as the peers cut them."""
 
-ROWS = {
-    **dict.fromkeys(KOKTOK, "koktok"),
-    f"SentencePiece Unigram, {SENTENCES:,} sentences": "spm",
-    "SentencePiece Unigram, spaces only": "spm",
-    "SentencePiece BPE, spaces only": "spm",
-    "HF byte-level BPE": "hf",
-    "Kiwi bpe_trainer j e vcp xsv": "kiwi",
-}
-"""Rows by what `--rows` names; peers are those of eval/peers.py, but with the lines of a file read as they are wanted."""
+ROWS = (
+    *KOKTOK,
+    f"SentencePiece Unigram, {SENTENCES:,} sentences",
+    "SentencePiece Unigram, spaces only",
+    "SentencePiece BPE, spaces only",
+    "HF byte-level BPE",
+    "Kiwi bpe_trainer j e vcp xsv",
+)
+"""Peers are those of eval/peers.py, but with the lines of a file read as they are wanted."""
 
 
 class Lines(Sequence[str]):
@@ -80,7 +83,7 @@ class Lines(Sequence[str]):
                 yield line.rstrip("\n")
 
 
-def child(row: str, file: Path, size: int, out: Path, cache: Path, min_count: int) -> str:
+def child(row: str, file: Path, size: int, out: Path, cache: Path, min_count: int, sample: int) -> str:
     """Train in this process; what is to be said of it, behind the reference of the vocabulary."""
     if row not in KOKTOK:
         if row.endswith("sentences"):
@@ -88,9 +91,12 @@ def child(row: str, file: Path, size: int, out: Path, cache: Path, min_count: in
             return sentencepiece(Lines(file), size, out, input_sentence_size=SENTENCES, **options)
         return next(peer for peer in PEERS if peer.name == row).make(Lines(file), size, out)
     from koktok import Recipe
+    from koktok.count.sample import enough
+    from koktok.pipeline import words
     from koktok.pipeline.train import train
     from koktok.text.sources import Source
 
+    words.enough = lambda n, vocab_size=0: min(n, sample * enough(n, vocab_size))
     of_training = {"vocab_size": size, **KOKTOK[row]} | ({"min_count": min_count} if min_count else {})
     free = {} if of_training.get("model") == "bpe-bytes" else {"pretokenize": {"digits": "free"}}
     recipe = Recipe().changed(train=of_training, holdout=0.0, **free)
@@ -122,7 +128,10 @@ class TreeMemory(threading.Thread):
                 values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
                 parents[int(folder.name)] = int(values["PPid"])
                 sizes[int(folder.name)] = int(values.get("VmRSS", "0").split()[0])
-            now, second = sum(sizes[one] for one in parents if self._below(one, parents)) / 1024, int(time.perf_counter() - begun)
+            now, second = (
+                sum(sizes[one] for one in parents if self._below(one, parents)) / 1024,
+                int(time.perf_counter() - begun),
+            )
             self.peak, self.seconds[second] = max(self.peak, now), max(self.seconds.get(second, 0.0), now)
 
     def _below(self, process: int, parents: dict[int, int]) -> bool:
@@ -181,8 +190,9 @@ def main() -> None:
     parser.add_argument(
         "--power", type=float, help="exponent of Heaps' law beyond the end of the text, see eval/heaps.py"
     )
-    parser.add_argument("--rows", default="koktok,spm,hf,kiwi", help="koktok, spm, hf, kiwi, or parts of names of rows")
+    parser.add_argument("--rows", default="", help="a regular expression for the names of rows")
     parser.add_argument("--min-count", type=int, default=0, help="koktok's --min-count; 0 for what it does by default")
+    parser.add_argument("--sample", type=int, default=1, help="times as many words for koktok as by default")
     parser.add_argument("--runs", type=int, default=1, help="turns of all rows")
     parser.add_argument("--patience", type=float, default=3600.0, help="seconds after which a training is ended")
     parser.add_argument("--work", type=Path, help="folder for texts and vocabularies; a temporary one by default")
@@ -192,7 +202,7 @@ def main() -> None:
     if given.child:
         row, size, out, cache = given.child
         Path(out).mkdir()
-        print(child(row, given.data, int(size), Path(out), Path(cache), given.min_count))
+        print(child(row, given.data, int(size), Path(out), Path(cache), given.min_count, given.sample))
         return
     lines = base_lines(given.data)
     held, lines = lines[: int(len(lines) * HELD)], lines[int(len(lines) * HELD) :]
@@ -210,8 +220,7 @@ def main() -> None:
         "",
     ]
     tell(f"{machine()}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    asked = given.rows.split(",")
-    wanted = [row for row, kind in ROWS.items() if kind in asked or any(part in row for part in asked)]
+    wanted = [row for row in ROWS if re.search(given.rows, row)]
     with contextlib.ExitStack() as stack:
         folder = given.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for mb in filter(None, given.mb.split(",")):
@@ -220,14 +229,23 @@ def main() -> None:
                 write_text(lines, int(float(mb) * 1e6), file, given.power)
             for size, turn, row in itertools.product(given.sizes.split(","), range(given.runs), wanted):
                 name = f"{mb}-{size}-{turn}"
-                out, cache = folder / f"{name}-{wanted.index(row)}", folder / f"{name}-cache"  # each turn begins cold
-                words = [str(file), "--min-count", str(given.min_count), "--child", row, size, str(out), str(cache)]
+                out, cache = folder / f"{name}-{ROWS.index(row)}", folder / f"{mb}-cache"
+                if "cold" in row:
+                    shutil.rmtree(cache, ignore_errors=True)
+                koktok = ["--min-count", str(given.min_count), "--sample", str(given.sample)]
+                words = [str(file), *koktok, "--child", row, size, str(out), str(cache)]
                 seconds, busy, memory, last = measured(*words, patience=given.patience)
                 spec, _, said = last.partition("\t")
                 if given.work:
                     table = "".join(f"{second}\t{mib:.0f}\n" for second, mib in memory.seconds.items())
-                    (folder / f"{name}-{wanted.index(row)}.memory.tsv").write_text(f"second\tMiB\n{table}")
-                figures = [f"{seconds:.1f}", f"{busy:.1f}", f"{memory.peak / 1024:.2f}", *quality(spec, golds, held), said]
+                    (folder / f"{out.name}.memory.tsv").write_text(f"second\tMiB\n{table}")
+                figures = [
+                    f"{seconds:.1f}",
+                    f"{busy:.1f}",
+                    f"{memory.peak / 1024:.2f}",
+                    *quality(spec, golds, held),
+                    said,
+                ]
                 tell(f"| {' | '.join([f'{int(size):,}', f'{mb} MB', row, *figures])} |")
             if not given.work:
                 file.unlink()

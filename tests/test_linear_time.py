@@ -11,11 +11,13 @@ import pytest
 
 from koktok import Recipe, hangul
 from koktok.corpora.extract import _ROLE, prose
+from koktok.count.shards import Shards, parts
 from koktok.metrics.gold.readers import _conllu, _sejong
 from koktok.model.special import cut_at
 from koktok.model.vocab import Vocab
 from koktok.pipeline.card import SIGNS as _SIGNS
 from koktok.text.blocklist import JUNK, PERSONAL, Blocklist
+from koktok.text.blocks import Block
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer import TrainedTokenizer
@@ -26,6 +28,19 @@ UNITS = (
     "__1", "!--", "=\"",
 )  # fmt: skip
 """What a hostile text is made of, again and again."""
+
+MARKS = {
+    "markdown": (
+        "![", "[a](", "[a](()", "[a](b(c)", "![a](", "[[a|", "[a][", "[a]: ", "<!--", "<http://", "<br ", "**", "* ", "# ", "---\n",
+        "--- \n", "\\|", "&#", "&", "\r", "\n", "\n---x", "[ ] ",
+    ),
+    "html": (
+        "<!--", "<!", "<?", "</", "</a", "<a", '<a b="', "<a b='", "<a b=", '<a b="" ', "<script>", "<script>'</", "<p>", "<![CDATA[", "&",
+        "&#", "<nav>", "<pre>\n", "=", '<a "', "<!-->",
+    ),
+    "count": ("가나다라", "\U0001f468\u200d"),
+}  # fmt: skip
+"""And what only some of them read."""
 
 END = "가!"
 """And what no pattern wants there."""
@@ -46,6 +61,12 @@ def read(reader: Callable[[list[str]], Iterable[Any]], line: str) -> Callable[[s
     return run
 
 
+def count(text: str) -> Any:
+    with Shards(runs=True, threads=1) as shards:
+        shards.count([Block.of([text])], name="text")
+        return list(parts(shards.runs))
+
+
 CASES: dict[str, Callable[[str], Any]] = {
     "normalize": Normalizer(),
     "normalize, all folds": Normalizer(
@@ -63,6 +84,7 @@ CASES: dict[str, Callable[[str], Any]] = {
     "blocklist": lambda text: Blocklist(["가나", "=x"], personal=PERSONAL, junk=JUNK).refuses(text),
     "markdown": lambda text: [*prose(io.BytesIO(text.encode()), "md", name="x")],
     "html": lambda text: [*prose(io.BytesIO(text.encode()), "html", name="x")],
+    "count": count,
     "po": lambda text: _ROLE.sub(r"\1", text),
     "report": lambda text: _SIGNS.sub("", text),
     "conllu": read(_conllu, "# sent_id = {}"),
@@ -83,7 +105,7 @@ def test_time_is_linear(case: str, size: int) -> None:
     """Four times the text takes no eight times the time; what is over in 50 ms (a megabyte in .5 s) proves nothing."""
     run = CASES[case]
     run("가a")
-    for unit in UNITS:
+    for unit in (*UNITS, *MARKS.get(case, ())):
         for _ in range(4):  # a noisy machine
             longer = seconds(run, unit, 4 * size)
             if longer < max(0.05, 2e-6 * size) or longer < 8 * seconds(run, unit, size):

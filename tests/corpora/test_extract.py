@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 
 import pytest
 
@@ -103,32 +102,6 @@ def test_html_as_the_standard_reads_it(text: str, lines: list[str]) -> None:
 )
 def test_marks_that_stand_in_others_or_never_close(text: str, lines: list[str]) -> None:
     assert list(prose(io.BytesIO(text.encode()), "md")) == lines
-
-
-HOSTILE = {
-    "md": [
-        "![", "[[", "[", "[a](", "[a](()", "[a](b(c)", "![a](", "[[a|", "[a][", "[a]: ", "<!--", "<http://", "<a ", "<br ",
-        "**", "`", "> ", "- ", "* ", "# ", "---\n", "--- \n", "|", "\\|", "&#", "&", "\r", "\n", " ", "\n---x", "[ ] ",
-    ],
-    "html": [
-        "<!--", "<!", "<?", "</", "</a", "<a", "<a ", '<a b="', "<a b='", "<a b=", '<a b="" ', "<script>", "<script>'</", "<p>",
-        "<![CDATA[", "&", "&#", "<nav>", "<pre>\n", "<", "=", '<a "', "<!-->",
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("form", "unit"), [(form, unit) for form, units in HOSTILE.items() for unit in units])
-def test_ten_times_the_text_takes_about_ten_times_the_time(form: str, unit: str) -> None:
-    """Not a hundred times, as it did where each of many openings looked for its end."""
-
-    def seconds(times: int) -> float:
-        data, begun = unit.encode() * times, time.process_time()
-        for _ in prose(io.BytesIO(data), form):
-            pass
-        return time.process_time() - begun
-
-    bound = 30 * max(0.003, min(seconds(600) for _ in range(3)))
-    assert any(seconds(6000) < bound for _ in range(3))  # again where the machine was busy with something else
 
 
 def test_json_that_is_nested_deep() -> None:

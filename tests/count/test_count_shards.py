@@ -274,32 +274,6 @@ def test_the_short_way_prepares_as_the_long_one(mini: list[str], folds: Folds, s
     assert prepare(words, normalizer, pattern).as_dict() == dict(long)
 
 
-WORST = {
-    "one line without spaces": lambda n: "가나다라" * n,
-    "hanja, all distinct": lambda n: " ".join(chr(0x4E00 + i % 20_000) + str(i) for i in range(n)),
-    "ㅋ": lambda n: "ㅋ" * (4 * n),
-    "joiners": lambda n: "\U0001f468\u200d" * (2 * n),
-    "spaces": lambda n: " " * (4 * n),
-}
-
-
-@pytest.mark.parametrize("make", WORST.values(), ids=WORST)
-def test_time_is_linear_in_the_worst_cases(make: object) -> None:
-    """Eight times the text takes less than 40 times the time, which a square would not."""
-
-    def seconds(n: int) -> float:
-        text = make(n)  # type: ignore[operator]
-        best = 9.0
-        for _ in range(3):
-            begun = time.process_time()
-            rows_of([[text]], runs=True)
-            best = min(best, time.process_time() - begun)
-        return best
-
-    seconds(10)
-    assert seconds(400_000) < 40 * max(seconds(50_000), 0.005)
-
-
 def test_the_words_of_a_count_file_are_read_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pl.DataFrame([(f"{i:04}", 1, 0) for i in range(1000)], SCHEMA, orient="row")
     write_counts(tmp_path / "a.parquet", [table], About("words", ()))

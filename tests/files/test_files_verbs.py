@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -438,8 +437,7 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
     reads = [0]
 
     def read() -> None:
-        until = time.monotonic() + 2
-        while time.monotonic() < until or (len(seen) < 2 and time.monotonic() < until + 20):
+        while not failures and process.poll() is None and (reads[0] < 200 or len(seen) < 2):
             try:
                 seen.add(load(out).vocab.digest())
                 assert not others or (out / "model.safetensors").read_text() == "mine"
@@ -454,7 +452,7 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
         thread.join()
     process.kill()
     process.communicate()
-    assert (len(failures), seen, reads[0] > 20) == (0, digests, True), failures[:3]
+    assert (len(failures), seen) == (0, digests), failures[:3]
     load(one).save(out, force=True)
     assert load(out).vocab.digest() == load(one).vocab.digest()
     assert names(tmp_path) == ["out"]
