@@ -129,21 +129,22 @@ def words_in(runs: Counts, words: tuple[str, ...]) -> tuple[NDArray[np.int64], N
 def _untouched(words: pl.Series, normalizer: Normalizer, pattern: Pattern) -> pl.Series:
     """True for words of nothing but Hangul syllables and the ASCII characters that stay as they are beside them."""
     safe = untouched(normalizer, pattern)
-    return words.str.contains(rf"^[{SYLLABLE}{re.escape(safe)}]*$" if safe else r"[^\s\S]")
+    if safe is None:
+        return pl.repeat(False, len(words), eager=True)
+    several = "" if isinstance(pattern, PublishedPattern) else " "  # published patterns cut within white space
+    return words.str.contains(rf"^ ?[{SYLLABLE}{several}{re.escape(safe)}]*$")
 
 
 @lru_cache(maxsize=8)
-def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
+def untouched(normalizer: Normalizer, pattern: Pattern) -> str | None:
     """The ASCII characters that, in any company of each other and of Hangul syllables, are neither changed nor cut.
 
-    There are none where syllables themselves are not safe. Pairs are enough, because a cut depends only on the two
-    characters beside it; rules that look further (repeated signs, digits by threes) show in a run of forty.
+    None where syllables themselves are not safe. Pairs are enough, because a cut depends only on the two characters beside it, and
+    in a published pattern on their kinds; rules that look further (repeated signs, digits by threes) show in a run of forty.
     """
-    if isinstance(pattern, PublishedPattern):
-        return ""
     every = "".join(chr(code) * 10 for code in SYLLABLES)
     if normalizer(every) != every or pattern.pretokenize(every) != [every]:
-        return ""
+        return None
     kept = ["가"]
     for char in _ASCII:
         run = char * 40
@@ -151,4 +152,4 @@ def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
         whole = all(normalizer(text) == text and pattern.pretokenize(text) == [text] for text in (run, *pairs))
         if whole and pattern.pretokenize(" " + char) == [" " + char]:
             kept.append(char)
-    return " " + "".join(kept[1:])  # leading spaces only: that is what a word is
+    return "".join(kept[1:])

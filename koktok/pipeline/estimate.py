@@ -20,7 +20,7 @@ from koktok.count.counting import counting
 from koktok.count.prepared import prepare, texts_of
 from koktok.count.sample import enough
 from koktok.count.shards import Shards, joined, occurring
-from koktok.pipeline.words import training_words
+from koktok.pipeline.words import RUNS, training_words
 from koktok.recipe import Recipe
 from koktok.text.blocks import Block
 from koktok.text.sources import Source, read
@@ -31,14 +31,18 @@ COUNTING, PER_DISTINCT, COUNTED = 450e6, 350.0, 1.5e9
 """Bytes while words are counted, summed and sampled: from the start on, for each distinct word, and at most, as further tables are in files."""
 
 TRAINING, PER_TRAINED, PER_TRAINED_IN_RUNS = 235e6, 1630.0, 6000.0
-"""Bytes while words are trained on; the larger of the two stages is the peak. Fitted to 17, 20 and 66 MB of text, within 10 %; in runs, for
-pieces across spaces, to 20 MB, 61 MB and 1 GB."""
+"""Bytes while words are trained on; the larger of the two stages is the peak. Fitted to 20 MB, 1 GB and 10 GB (eval/LOG.md)."""
 
-READ, READ_RUNS, PREPARED, TRAINED, TRAINED_IN_RUNS = 0.6e6, 0.2e6, 0.15e6, 20_000, 5_000
-"""Running words that a thread counts in a second, alone and with runs; distinct words that are summed and prepared; and those that are trained
-on, alone and in runs. Rough values from a busy machine, not fitted yet."""
+READ, READ_RUNS = 2.6e6, 1.6e6
+"""Running words that a thread counts in a second, alone and with runs; 1 GB and 10 GB on two cores."""
 
-STARTED, ANALYSED, MORE_IN_RUNS = 2.0, 13_000, 1.7
+PREPARED = 300_000
+"""Distinct words that are summed and prepared in a second."""
+
+TRAINED, PER_ID, TRAINED_IN_RUNS = 27e-6, 130e-12, 180e-6
+"""Seconds of training for a word, more for each id, and for a word in runs."""
+
+STARTED, ANALYSED, MORE_IN_RUNS = 2.0, 9_000, 1.7
 """Seconds until processes of Kiwi 0.24 answer; distinct words that one reads in a second; and how many times more words are in the runs
 that are trained on (1.5 at 20 MB, 2.0 at 61 MB, 1.7 at 1 GB)."""
 
@@ -75,20 +79,22 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
     asked = min(distinct, trained * MORE_IN_RUNS) if in_runs else trained
     analysed = asked if recipe.segment.segmenter != "whitespace" else 0
     processes = cores if analysed else 0
+    size = recipe.train.vocab_size
+    runs = min(trained, enough(RUNS, size)) if in_runs else 0
     return Estimate(
         eojeols,
         distinct,
         trained,
         max(
             min(COUNTING + PER_DISTINCT * distinct, COUNTED),
-            TRAINING + (PER_TRAINED_IN_RUNS if in_runs else PER_TRAINED) * trained,
+            TRAINING + max(PER_TRAINED * trained, PER_TRAINED_IN_RUNS * runs),
         ),
         processes,
         {
             "read": 0.0 if files else eojeols / ((READ_RUNS if in_runs else READ) * cores),
             "normalize": distinct / PREPARED,
             "segment": STARTED + analysed / (ANALYSED * processes) if processes else 0.0,
-            "train": trained / (TRAINED_IN_RUNS if in_runs else TRAINED),
+            "train": (TRAINED + PER_ID * size) * trained + TRAINED_IN_RUNS * runs,
         },
         1 / times,
     )

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
@@ -31,7 +32,8 @@ from koktok.count.shards import Shard, Shards, parts
 from koktok.errors import InputError, UsageError
 from koktok.text.blocks import Block
 from koktok.text.normalize import Folds, Normalizer
-from koktok.text.pretokenize import Pattern
+from koktok.text.patterns import Published, PublishedPattern
+from koktok.text.pretokenize import Digits, Pattern, Split
 from koktok.text.sources import Source
 
 Document = list[str]
@@ -261,12 +263,19 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
 FOLDS = [Folds(), Folds(repeats=2), Folds(quotes=True, fullwidth=True, compatibility=True)]
 
 
+PATTERNS = [
+    *(Pattern(split=split, digits=digits) for split in get_args(Split) for digits in get_args(Digits)),
+    *(PublishedPattern(name=name).within_words for name in get_args(Published)),
+]
+
+
 @pytest.mark.parametrize("folds", FOLDS)
-@pytest.mark.parametrize("split", ["eojeol", "scripts"])
-@pytest.mark.parametrize("digits", ["single", "three", "free"])
-def test_the_short_way_prepares_as_the_long_one(mini: list[str], folds: Folds, split: str, digits: str) -> None:
-    normalizer, pattern = Normalizer(folds), Pattern(split=split, digits=digits)  # type: ignore[arg-type]
-    words = count_words([*mini, "ㅋㅋㅋ!!! 하하하...... don't (a-b) 3,000원 e\u0301 “가”", "ab!?12 가A 1,2"])
+@pytest.mark.parametrize("pattern", PATTERNS, ids=str)
+def test_the_short_way_prepares_as_the_long_one(mini: list[str], folds: Folds, pattern: Pattern) -> None:
+    normalizer = Normalizer(folds)
+    words = count_words(
+        [*mini, "ㅋㅋㅋ!!! 하하하...... don't (a-b) 3,000원 e\u0301 “가”", "ab!?12 가A 1,2", "  가  aB BaR가Ab"]
+    )
     long: Counter[str] = Counter()
     for word, n in words.items():
         for pretoken in pattern.pretokenize(normalizer(word)):
