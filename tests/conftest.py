@@ -46,6 +46,9 @@ WITHOUT_HF = tuple(name for name, kind in KINDS.items() if not kind.hugging_face
 ROOT = Path(__file__).resolve().parent.parent
 MINI = ROOT / "corpora" / "mini"
 
+PATIENCE = 600_000
+"""Milliseconds that a browser may take: however busy the machine is, only what hangs takes so long."""
+
 
 def koktok(
     *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path = ROOT
@@ -63,6 +66,13 @@ def koktok(
         streams[name].flush()
         shown.append(streams[name].buffer.getvalue().decode())
     return subprocess.CompletedProcess(words, code, *shown)
+
+
+def works(*words: object, **how: Any) -> subprocess.CompletedProcess[str]:
+    """`koktok` where it must not fail."""
+    done = koktok(*words, **how)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def exit_code_here(
@@ -161,15 +171,6 @@ def browser() -> Iterator[Any]:
         opened = driver.chromium.launch(executable_path=found, args=options)
         yield opened
         opened.close()
-
-
-@pytest.fixture(scope="session")
-def shared_text() -> Path:
-    """Real text, where this checkout has it beside it; tests that want it are skipped elsewhere."""
-    folder = ROOT.parent / "shared" / "data" / "text"
-    if not folder.is_dir():
-        pytest.skip(f"no real text at {folder}")
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MODELS, koktok
+from conftest import MODELS
 
 from koktok import KoktokError, Recipe
 from koktok.adapters import load
@@ -173,17 +172,6 @@ def test_a_torn_file_is_refused(model: str, folder: Callable[..., Path], mini: l
     load(place)
 
 
-@pytest.mark.parametrize("model", ["unigram", "wordpiece"])
-def test_a_koktok_toml_that_ends_inside_a_line_is_refused(model: str, folder: Callable[..., Path]) -> None:
-    """A number that has lost its last digits is still a number."""
-    place = folder(model)
-    whole = (place / "koktok.toml").read_bytes()
-    for lost in (1, 2, 3, 4):
-        (place / "koktok.toml").write_bytes(whole[:-lost])
-        with pytest.raises(ArtifactError):
-            load(place)
-
-
 @pytest.mark.parametrize("model", ["unigram", "bpe", "wordpiece", "morpheme"])
 def test_a_flipped_bit_is_refused_or_changes_no_id(model: str, folder: Callable[..., Path], mini: list[str]) -> None:
     """What `load` reads is held by the digest; the rest of the file (a description, a decoder) is for others to read."""
@@ -237,19 +225,6 @@ def test_files_of_another_shape_are_refused(name: str, content: str, folder: Cal
         load(place)
 
 
-def test_a_folder_of_a_newer_version_says_so(folder: Callable[..., Path]) -> None:
-    """Also where its recipe has keys that nobody knows yet."""
-    place = folder("unigram")
-    toml = (place / "koktok.toml").read_text(encoding="utf-8")
-    toml = re.sub("^format = 2$", 'format = 3\nlater = "key"', toml, flags=re.M)
-    (place / "koktok.toml").write_text(toml, encoding="utf-8")
-    with pytest.raises(
-        ArtifactError,
-        match=r"has format 3, and this koktok reads format 2\nhint: pip install -U koktok, or train again",
-    ):
-        load(place)
-
-
 WATCH = """
 import sys
 folders = tuple(sys.argv[1:])
@@ -284,19 +259,6 @@ def test_loading_runs_no_code_of_the_folder(folder: Callable[..., Path], tmp_pat
     done = subprocess.run([sys.executable, "-c", WATCH, *places], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.split() == ["가나다"] * 3, done.stderr
     assert not (tmp_path / "sprung").exists()
-
-
-def test_the_command_line_gives_one_line_and_a_code(trained: Trained, tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_text("1 2 999999\n")
-    for words in (
-        ["encode", tmp_path / "none"],
-        ["decode", trained(), tmp_path / "ids.txt"],
-        ["verify", trained(), tmp_path / "none.txt"],
-    ):
-        done = koktok(*words)
-        assert done.returncode == 1
-        assert done.stderr.startswith("error: ")
-        assert "Traceback" not in done.stderr
 
 
 def test_errors_are_caught_by_their_root_and_by_pythons_own_kind() -> None:

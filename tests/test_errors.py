@@ -6,6 +6,8 @@ call may take is `tests/test_bad_input.py`; the command line's table is in `test
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +16,22 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import MODELS, read_lines
+from reference.trainers import train_simple
 
 from koktok import Recipe, Tokenizer, hangul, load
 from koktok.count import count_words
 from koktok.count.shards import Shards
 from koktok.errors import ArtifactError, InputError, RecipeError, UsageError
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.gguf import GgufVocab
+from koktok.formats.hf import in_version_2, tokenizer_json
 from koktok.formats.tiktoken import Ranks, ranks_from_text
-from koktok.instances import Masking, Plan
+from koktok.instances import Masking, Packed, Plan, write_packed
+from koktok.instances.word_cuts import WordCuts
 from koktok.metrics import Material, Parallel, score
 from koktok.metrics.gold import read_gold
 from koktok.model.vocab import Vocab
-from koktok.segment import Policy, segmenter_for
+from koktok.segment import Policy, Whitespace, segmenter_for
 from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.text.blocklist import Blocklist
 from koktok.text.normalize import Folds, Normalizer
@@ -45,8 +51,8 @@ class Here:
     folder: Path
     trained: Callable[..., Path]
 
-    def file(self, text: str, name: str = "a.txt") -> Path:
-        (self.folder / name).write_text(text, encoding="utf-8")
+    def file(self, content: str | bytes, name: str = "a.txt") -> Path:
+        (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
         return self.folder / name
 
     def tokenizer(self, model: str = "unigram") -> Tokenizer:
@@ -98,6 +104,48 @@ def each(values: Iterable[Any], call: Callable[[Any], object], error: type[Excep
     return [(lambda _, value=value: call(value), error, words) for value in values]  # type: ignore[misc]
 
 
+def opening(name: str, content: Any, **options: Any) -> Callable[[Here], object]:
+    """`load` of a file of that name."""
+    data = json.dumps(content) if isinstance(content, dict) else content
+    return lambda here: load(here.file(data, name), **options)
+
+
+def definition(content: Any, **options: Any) -> Callable[[Here], object]:
+    return opening("tokenizer.json", content, **options)
+
+
+def with_b(entry: str) -> Callable[[Here], object]:
+    """The good definition with another entry in place of b's."""
+    return definition(json.dumps(GOOD).replace('"b": 1', entry))
+
+
+def scored(unknown: int, *rows: list[Any]) -> Callable[[Here], object]:
+    return definition(GOOD | {"model": {"type": "Unigram", "unk_id": unknown, "vocab": rows}})
+
+
+def merges(line: str) -> Callable[[Here], object]:
+    return lambda here: (
+        here.file(f"#version: 0.2\n{line}\n", "merges.txt"),
+        opening("vocab.json", {"a": 0, "b": 1})(here),
+    )
+
+
+def piece_twice(here: Here) -> object:
+    proto = ModelProto((here.trained() / "tokenizer.model").read_bytes())
+    proto.pieces[400].piece = proto.pieces[401].piece
+    return load(here.file(proto.serialized(), "tokenizer.model"))
+
+
+def torn_model(here: Here) -> object:
+    data = (here.trained() / "tokenizer.model").read_bytes()
+    return load(here.file(data[: len(data) // 2], "tokenizer.model"))
+
+
+def pack(here: Here, text: str) -> object:
+    cuts = WordCuts(Whitespace(), Policy.parse("morphemes"))
+    return write_packed(here.tokenizer(), Source.of(here.file(text)), here.folder / "out", lexicon=cuts)
+
+
 def gguf(**change: Any) -> Callable[[Here], object]:
     good = {"model": "llama", "pre": "default", "tokens": ("a", "b"), "scores": (), "types": (1, 1), "roles": {}}
     return lambda _: GgufVocab(**good | change)  # type: ignore[arg-type]
@@ -111,6 +159,21 @@ NORMALIZERS = (Normalizer(), Normalizer().align, Normalizer().changes)
 NO_CUTS = (-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda"))
 WITHOUT_EOMI = {kind.label: 1.0 for kind in BoundaryKind if kind is not BoundaryKind.EOMI}
 BYTES = {bytes([i]): i for i in range(256)}
+WORDS = SegmentedCounts.from_marked({" 학교|에서": 4})
+RANKS = "".join(f"{base64.b64encode(piece).decode()} {i}\n" for piece, i in BYTES.items())
+BPE = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+GOOD = {
+    "version": "1.0",
+    "added_tokens": [],
+    "normalizer": None,
+    "pre_tokenizer": None,
+    "post_processor": None,
+    "decoder": None,
+    "model": BPE,
+}
+ADDED = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+SPACED = tokenizer_json(Vocab.bpe(" 12", ["12"]), Normalizer(), Pattern(digits="single"), prefix="first")
+FAR = {"type": "WordLevel", "vocab": {"a": 0, "b": 4_000_000_000}, "unk_token": "a"}
 WITHOUT_OTHERS = r"superwords. (is for koktok's own trainers|are for pieces of syllables)"
 
 ERRORS: dict[str, list[Row]] = {
@@ -162,7 +225,54 @@ ERRORS: dict[str, list[Row]] = {
         (token_files(before=["<x>"]), InputError, "'<x>' is not a special token"),
         (lambda here: TokenFiles.open(here.file("mine").parent), ArtifactError, "holds no token files"),
     ],
+    "adapters": [
+        (definition(""), ArtifactError, "is empty"),
+        (definition(json.dumps(GOOD)[:-9]), ArtifactError, "is not JSON: .*"),
+        (definition(b'{"model": \xff}'), ArtifactError, "is not UTF-8"),
+        (definition({"a": 1}), ArtifactError, "has no model with a vocab"),
+        (definition({"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}), ArtifactError, "has Kiwi's own format"),
+        (definition(GOOD | {"decoder": "Kiwi"}), ArtifactError, "has Kiwi's own format"),
+        (definition(GOOD | {"model": {"type": "New", "vocab": {}}}), ArtifactError, "the library tokenizers cannot read"),
+        (definition(GOOD | {"normalizer": {"type": "Mine"}}), ArtifactError, "the library tokenizers cannot read"),
+        (definition(GOOD | {"normalizer": "NFC"}), ArtifactError, "the library tokenizers cannot read"),
+        (definition(GOOD | {"added_tokens": [{"id": 2**31, "content": "<x>", "special": False}]}), ArtifactError, "2147483648|cannot read"),
+        (definition(GOOD | {"added_tokens": [{"id": 9, "content": "<s>", **ADDED}]}), ArtifactError, "gives '<s>' the id 9, and the .* 3"),
+        (definition(GOOD | {"model": FAR}), ArtifactError, "gives the id 4000000000 in a vocabulary of 2 pieces"),
+        (with_b('"a": 1'), ArtifactError, "has the key 'a' twice"),
+        (with_b('"b": 0'), ArtifactError, "gives the id 0 to 'a' and to 'b'"),
+        (with_b('"b": -1'), ArtifactError, "expected a whole number from 0 as id of 'b', got -1"),
+        (with_b('"b": 1.5'), ArtifactError, "expected a whole number from 0 as id of 'b', got 1.5"),
+        (with_b('"b": 4000000000'), ArtifactError, "gives the id 4000000000 in a"),
+        (scored(7, ["a", 0.0]), ArtifactError, "has the unknown id 7, and 1 pieces"),
+        (scored(0, ["a", 0.0], ["a", -1.0]), ArtifactError, "has the piece 'a' twice"),
+        (scored(0, [["a"], 1]), ArtifactError, "expected a piece and its score in each row of the vocabulary"),
+        (definition(GOOD, pattern="gpt2"), UsageError, "a pattern and special tokens are for tiktoken ranks"),
+        (definition(GOOD, lowercase=True), UsageError, r"lowercase is for vocab\.txt"),
+        (opening("tokenizer.model", b"\x00\xff garbage"), ArtifactError, "not a SentencePiece model"),
+        (opening("tokenizer.model", b"\n\x07\n\x01a\x15\x00\x00"), ArtifactError, "not a SentencePiece model"),
+        (torn_model, ArtifactError, "not a SentencePiece model"),
+        (piece_twice, ArtifactError, "the library sentencepiece cannot read"),
+        (opening("m.gguf", b"GGUF\x03\x00"), ArtifactError, "is a GGUF"),
+        (opening("vocab.txt", "[UNK]\n가\n나라\n가\n"), ArtifactError, r"the piece '가' 2 times, on lines 2, 4"),
+        (opening("vocab.txt", "가\n나\n"), ArtifactError, "is none of: a tokenizer.json"),
+        (merges("a c"), ArtifactError, r"merges\.txt"),
+        (merges("a b c"), ArtifactError, "expected a pair of byte-level pieces"),
+        (opening("a.tiktoken", "IQ== 0\n가\n", pattern="gpt2"), ArtifactError, "line 2 of"),
+        (opening("a.tiktoken", "IQ== 0\n", pattern="gpt2"), ArtifactError, "got none for 255"),
+        (opening("a.tiktoken", RANKS), UsageError, r"(?s)has ranks, and no pattern.*#cl100k"),
+        (opening("a.tiktoken", RANKS, pattern="gpt2", specials={"<x>": 10**9}), ArtifactError, "gives the id 1000000000"),
+        *((opening("a.tiktoken", f"{RANKS}YWI= {rank}\n", pattern="gpt2"), ArtifactError, f"gives the id {rank} in a vocabulary of 25")
+          for rank in (3 * 10**8, 2**63)),
+        (lambda here: load(here.folder / "none.json"), UsageError, "there is no file, folder or tokenizer"),
+        (lambda here: load(here.folder), ArtifactError, "holds no tokenizer that koktok reads"),
+        (calls(lambda: load("hf:")), UsageError, "expected hf:PATH"),
+        (calls(lambda: load("nothing:here")), UsageError, "the kind `nothing` is not known"),
+        (calls(lambda: load("sp:nowhere.model")), InputError, "there is no file"),
+        (calls(lambda: load("package:unheard-of")), UsageError, "no package is known"),
+    ],
     "formats": [
+        (calls(lambda: in_version_2(SPACED, {})), ArtifactError, "where no other pre-tokenizer follows"),
+        (lambda here: here.tokenizer().save(here.folder, extra={"tokenizer.json": ""}), UsageError, "is a file of the tokenizer itself"),
         (calls(lambda: ranks_from_text("IQ== 0\nIg==\n", "x")), ArtifactError, "line 2 of `x`: expected a piece in base64, .*, got 'Ig=='"),
         (calls(lambda: ranks_from_text("IQ== 0\n\nI!== 1\n", "x")), ArtifactError, "line 3 of `x`"),
         (calls(lambda: ranks_from_text("IQ== zero\n", "x")), ArtifactError, "line 1 of `x`"),
@@ -293,10 +403,14 @@ ERRORS: dict[str, list[Row]] = {
         (calls(lambda: SegmentedCounts.from_items([("가나", [Cut(2)], 1)])), InputError, "do not lie inside"),
     ],
     "training": [
+        (calls(lambda: train_simple(WORDS, "ngram", vocab_size=300, n=1)), UsageError, "expected n-grams of at least 2"),
+        (calls(lambda: train_simple(WORDS, "word", vocab_size=3)), ArtifactError, r"a word vocabulary requires one of .* \[UNK\], <unk>"),
         (calls(lambda: CostWeights.of(1, 1, {"jossa": 1, "rest": 0})), UsageError, "`jossa`"),
         (calls(lambda: CostWeights.of(1, 1, WITHOUT_EOMI)), UsageError, "expected a weight for `eomi`"),
     ],
     "instances": [
+        (lambda here: Packed.open(here.folder), ArtifactError, "is not a packed folder"),
+        (lambda here: pack(here, "\n \n\n"), InputError, "holds no document"),
         (calls(lambda: Masking(unit="syllable")), UsageError, "`unit`: expected"),  # type: ignore[arg-type]
         (calls(lambda: Masking(rate=1.0)), UsageError, "got 1.0"),
         (calls(lambda: Masking(mask_prob=0.9, random_prob=0.2)), UsageError, "at most 1 together"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_bases import LINES, Suffixes, byte_level, sentencepiece_model
@@ -23,8 +24,6 @@ from koktok.extension import extension_files as write
 from koktok.extension import learn
 from koktok.extension.base_text import prepare
 from koktok.extension.base_tokenizer import Base, open_base
-
-transformers = pytest.importorskip("transformers")
 
 Saying = Mapping[str, Any]
 """Contents of the JSON files beside a vocabulary, by name; "SIZE" is the first id after it."""
@@ -147,7 +146,8 @@ def test_a_folder_has_the_tokens_of_auto_tokenizer_before_and_after(form: str, s
     if form == "model" and "additional_special_tokens" in saying.get("special_tokens_map", {}):
         before = lost_by_5(before, found)
     assert found == before
-    check(before, asked(extended(open_base(str(folder)), tmp_path / "new")))
+    if form == "tokenizer.json" or saying in SAYINGS[::5]:  # what an extension writes does not ask where it was read
+        check(before, asked(extended(open_base(str(folder)), tmp_path / "new")))
 
 
 @given(data=st.data())

@@ -26,7 +26,6 @@ from koktok.adapters.library import PROBES
 from koktok.adapters.open import load_folder
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import open_base
-from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats import gguf
 from koktok.formats.tiktoken import VOCABULARIES, ranks_of
 from koktok.text.patterns import LLAMA_CPP
@@ -137,7 +136,6 @@ def foreign(
         processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
         return Foreign(request.param, model, lambda text: list(processor.encode(text)))
     if request.param == "tiktoken":
-        pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
         tokenizer = load(trained(train={"model": "bpe-bytes"}))
         ranks = ranks_of(tokenizer.vocab, tokenizer.pattern)
         file = folder / "own.tiktoken"
@@ -187,6 +185,12 @@ def test_reports_see_the_same_ids(foreign: Foreign, tmp_path: Path, mini: list[s
     token = next(iter(foreign.ours.vocab.special_ids))
     lines = [*mini[::7], f"가{token}나", *PROBES]
     wanted = [foreign.ours.encode(line).ids for line in lines]
+    tokens = foreign.ours.encode_ids(iter(lines), threads=2)
+    assert [row.tolist() for row in tokens] == wanted
+    assert foreign.ours.decode_ids(tokens) == [foreign.ours.decode(ids) for ids in wanted]
+    around = foreign.ours.encode_ids([token], allowed_special="all", before=[token], add_special_tokens=True)
+    inside = foreign.ours.encode(token, allowed_special="all", add_special_tokens=True).ids
+    assert around[0].tolist() == [foreign.ours.vocab.special_ids[token], *inside]
     opened = [foreign.ours, load(str(foreign.ours.save(tmp_path / "kept")))]
     if foreign.file.name != "own.tiktoken":  # whose pattern has no name
         opened.append(load(str(foreign.file)))
@@ -200,7 +204,6 @@ def test_reports_see_the_same_ids(foreign: Foreign, tmp_path: Path, mini: list[s
 
 
 def test_references_are_loaded(tmp_path: Path) -> None:
-    pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
     ranks = "".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))
     (tmp_path / "a.tiktoken").write_text(ranks)
     ours = load(f"tiktoken:{tmp_path / 'a.tiktoken'}#gpt2")
@@ -218,7 +221,6 @@ def test_references_are_loaded(tmp_path: Path) -> None:
 
 
 def test_a_tekken_file_is_kept_as_ranks(tmp_path: Path) -> None:
-    pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
     vocab = [{"rank": b, "token_bytes": base64.b64encode(bytes([b])).decode()} for b in range(256)]
     config = {"pattern": r"\s|\S", "default_vocab_size": 259, "default_num_special_tokens": 3}
     named = [{"rank": 1, "token_str": "<s>", "is_control": True}]
@@ -307,7 +309,6 @@ def test_other_formats(foreign: Foreign, tmp_path: Path) -> None:
         with pytest.raises(ArtifactError, match="no GGUF"):
             gguf_table(ours)
         return
-    pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
     table = gguf_table(ours)
     assert gguf.read(gguf.write(table, tmp_path / "a.gguf")) == table
     assert table.model == RUNS[foreign.name]
@@ -359,7 +360,8 @@ def test_llama_cpp_itself(foreign: Foreign, mini: list[str], tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore")
 def test_exported_folders_load_in_transformers(foreign: Foreign, tmp_path: Path, mini: list[str]) -> None:
-    transformers = pytest.importorskip("transformers", reason="the extra `transformers` is not installed")
+    import transformers
+
     ours = foreign.ours
     for name, content in hf_files(ours).items():
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
@@ -368,134 +370,35 @@ def test_exported_folders_load_in_transformers(foreign: Foreign, tmp_path: Path,
     assert same >= 0.99 * len(mini[::5])
 
 
-NODES = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
-BPE = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
-GOOD = {"version": "1.0", "added_tokens": [], **dict.fromkeys(NODES), "model": BPE}
-SPECIAL = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+def saved_folder(folder: Path) -> Path:
+    file = folder / "tokenizer.json"
+    tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")])).save(str(file))
+    return load(file).save(folder / "saved")
 
 
-def with_b(entry: str) -> str:
-    """The good file with another entry in place of b's."""
-    return json.dumps(GOOD).replace('"b": 1', entry)
-
-
-def unigram(unknown: int, *rows: list[Any]) -> dict[str, Any]:
-    return GOOD | {"model": {"type": "Unigram", "unk_id": unknown, "vocab": rows}}
-
-
-class TestBadFiles:
-    """Each error names the fault; no file is left behind."""
-
-    def write(self, folder: Path, name: str, content: Any) -> Path:
-        file = folder / name
-        data = json.dumps(content) if isinstance(content, dict) else content
-        file.write_bytes(data.encode() if isinstance(data, str) else data)
-        return file
-
-    @pytest.mark.parametrize(
-        ("content", "message"),
-        [
-            ("", "is empty"),
-            (json.dumps(GOOD)[:-9], "is not JSON: .*"),
-            ({"a": 1}, "has no model with a vocab"),
-            ({"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "has Kiwi's own format"),
-            (GOOD | {"model": {"type": "New", "vocab": {}}}, "the library tokenizers cannot read"),
-            (GOOD | {"normalizer": {"type": "Mine"}}, "the library tokenizers cannot read"),
-            (with_b('"a": 1'), "has the key 'a' twice"),
-            (with_b('"b": 0'), "gives the id 0 to 'a' and to 'b'"),
-            (with_b('"b": -1'), "expected a whole number from 0 as id of 'b', got -1"),
-            (with_b('"b": 1.5'), "expected a whole number from 0 as id of 'b', got 1.5"),
-            (with_b('"b": 4000000000'), "gives the id 4000000000 in a"),
-            (unigram(7, ["a", 0.0]), "has the unknown id 7, and 1 pieces"),
-            (unigram(0, ["a", 0.0], ["a", -1.0]), "has the piece 'a' twice"),
-            (GOOD | {"added_tokens": [{"id": 9, "content": "<s>", **SPECIAL}]}, "gives '<s>' the id 9, and the .* 3"),
-            (b'{"model": \xff}', "is not UTF-8"),
-        ],
-    )
-    def test_broken_json(self, content: Any, message: str, tmp_path: Path) -> None:
-        with pytest.raises(ArtifactError, match=message):
-            load(self.write(tmp_path, "tokenizer.json", content))
-
-    @pytest.mark.parametrize(
-        ("name", "content", "message"),
-        [
-            ("tokenizer.model", b"\x00\xff garbage", "not a SentencePiece model"),
-            ("tokenizer.model", b"\n\x07\n\x01a\x15\x00\x00", "not a SentencePiece model"),
-            ("m.gguf", b"GGUF\x03\x00", "is a GGUF"),
-            ("vocab.txt", "[UNK]\n가\n나라\n가\n", r"the piece '가' 2 times, on lines 2, 4"),
-            ("vocab.txt", "가\n나\n", "is none of: a tokenizer.json"),
-            ("a.tiktoken", "IQ== 0\n가\n", "line 2 of"),
-            ("a.tiktoken", "IQ== 0\n", "got none for 255"),
-        ],
-    )
-    def test_broken(self, name: str, content: Any, message: str, tmp_path: Path) -> None:
-        file = self.write(tmp_path, name, content)
-        options = {"pattern": "gpt2"} if name.endswith(".tiktoken") else {}
-        with pytest.raises(ArtifactError, match=message):
-            load(file, **options)
-
-    def test_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="there is no file, folder or tokenizer"):
-            load(tmp_path / "none.json")
-        with pytest.raises(ArtifactError, match="holds no tokenizer that koktok reads"):
-            load(tmp_path)
-
-    def test_a_model_cut_short(self, trained: Callable[..., Path], tmp_path: Path) -> None:
-        whole = (trained() / "tokenizer.model").read_bytes()
-        for size in (2, 100, len(whole) // 3, len(whole) // 2, len(whole) - 1):
-            with pytest.raises(ArtifactError, match="not a SentencePiece model"):
-                load(self.write(tmp_path, "tokenizer.model", whole[:size]))
-
-    def test_a_model_with_a_piece_twice(self, trained: Callable[..., Path], tmp_path: Path) -> None:
-
-        proto = ModelProto((trained() / "tokenizer.model").read_bytes())
-        proto.pieces[400].piece = proto.pieces[401].piece
-        with pytest.raises(ArtifactError, match="the library sentencepiece cannot read"):
-            load(self.write(tmp_path, "tokenizer.model", proto.serialized()))
-
-    def test_options_that_fit_nothing(self, tmp_path: Path) -> None:
-        ranks = "".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))
-        file = self.write(tmp_path, "mine.tiktoken", ranks)
-        with pytest.raises(UsageError, match="has ranks, and no pattern") as caught:
-            load(file)
-        assert "#cl100k" in caught.value.hint
-        json_file = self.write(tmp_path, "tokenizer.json", GOOD)
-        with pytest.raises(UsageError, match="a pattern and special tokens are for tiktoken ranks"):
-            load(json_file, pattern="gpt2")
-        with pytest.raises(UsageError, match=r"lowercase is for vocab\.txt"):
-            load(json_file, lowercase=True)
-
-    def test_merges_that_do_not_fit(self, tmp_path: Path) -> None:
-        file = self.write(tmp_path, "vocab.json", {"a": 0, "b": 1})
-        self.write(tmp_path, "merges.txt", "#version: 0.2\na c\n")
-        with pytest.raises(ArtifactError, match=r"merges\.txt"):
-            load(file)
-        self.write(tmp_path, "merges.txt", "#version: 0.2\na b c\n")
-        with pytest.raises(ArtifactError, match="expected a pair of byte-level pieces"):
-            load(file)
-
-    @pytest.mark.parametrize("name", ["koktok.toml", "tokenizer.json"])
-    def test_a_saved_folder_that_was_changed(self, name: str, tmp_path: Path) -> None:
-        folder = load(self.write(tmp_path, "tokenizer.json", GOOD)).save(tmp_path / "saved")
-        whole = (folder / name).read_bytes()
-        for damage in (whole[: len(whole) // 2], whole.replace(b"1", b"2"), None):
-            if damage is None:
-                (folder / name).unlink()
-            else:
-                (folder / name).write_bytes(damage)
-            with pytest.raises(ArtifactError):
-                load_folder(folder)
-
-    def test_a_library_from_the_future(self, tmp_path: Path) -> None:
-        folder = load(self.write(tmp_path, "tokenizer.json", GOOD)).save(tmp_path / "saved")
-        mark = folder / "koktok.toml"
-        whole = mark.read_text()
-        mark.write_text(whole.replace('library = "tokenizers"', 'library = "later"'))
-        with pytest.raises(ArtifactError, match="requires the library 'later'"):
+@pytest.mark.parametrize("name", ["koktok.toml", "tokenizer.json"])
+def test_a_saved_folder_that_was_changed(name: str, tmp_path: Path) -> None:
+    folder = saved_folder(tmp_path)
+    whole = (folder / name).read_bytes()
+    for damage in (whole[: len(whole) // 2], whole.replace(b"1", b"2")):
+        (folder / name).write_bytes(damage)
+        with pytest.raises(ArtifactError):
             load_folder(folder)
-        mark.write_text(whole.replace("format = 1", "format = 2"))
-        with pytest.raises(ArtifactError, match="has format 2; this koktok reads 1"):
-            load_folder(folder)
+    (folder / name).unlink()
+    with pytest.raises(ArtifactError):
+        load_folder(folder)
+
+
+def test_a_library_from_the_future(tmp_path: Path) -> None:
+    mark = saved_folder(tmp_path) / "koktok.toml"
+    whole = mark.read_text()
+    for old, new, message in (
+        ('library = "tokenizers"', 'library = "later"', "requires the library 'later'"),
+        ("format = 1", "format = 2", "has format 2; this koktok reads 1"),
+    ):
+        mark.write_text(whole.replace(old, new))
+        with pytest.raises(ArtifactError, match=message):
+            load_folder(mark.parent)
 
 
 def test_lowercase_comes_from_the_config_or_the_caller(tmp_path: Path) -> None:
@@ -507,7 +410,6 @@ def test_lowercase_comes_from_the_config_or_the_caller(tmp_path: Path) -> None:
 
 
 def test_ranks_by_the_name_of_their_pattern(tmp_path: Path) -> None:
-    pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
     ranks = "".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))
     (tmp_path / "cl100k_base.tiktoken").write_text(ranks)
     assert load(tmp_path).vocab.size == load(tmp_path / "cl100k_base.tiktoken").vocab.size == 256
@@ -524,7 +426,6 @@ def test_ranks_by_the_name_of_their_pattern(tmp_path: Path) -> None:
 
 def test_a_possessive_range_of_tiktoken_is_one_in_hugging_face(tmp_path: Path) -> None:
     r"""Oniguruma reads \p{N}{1,3}+ as any number of digits; then 1234 would be one piece."""
-    pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
     pieces = [*(bytes([i]) for i in range(256)), b"12", b"123", b"1234"]
     ranks = "".join(f"{base64.b64encode(piece).decode()} {i}\n" for i, piece in enumerate(pieces))
     (tmp_path / "cl100k_base.tiktoken").write_text(ranks)

@@ -96,9 +96,7 @@ def test_what_is_typed_becomes_values_of_the_recipe() -> None:
 def test_words_are_completed_options_and_choices() -> None:
     def completed(line: str) -> list[str]:
         env = {"_KOKTOK_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-        code = "import sys; sys.argv = ['koktok']; from koktok.cli import main; main()"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env | {"PATH": ""})
-        return done.stdout.split()
+        return koktok(env=env).stdout.split()
 
     assert completed("koktok train --pres") == ["--preset"]
     assert completed("koktok train --preset a") == ["aligned"]

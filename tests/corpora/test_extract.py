@@ -147,8 +147,6 @@ msgstr ""
 def test_tables_records_notebooks_and_translations(
     form: str, text: str, fields: tuple[str, ...], lines: list[str]
 ) -> None:
-    if form == "po":
-        pytest.importorskip("polib", reason="pip install 'koktok[po]'")
     assert list(prose(io.BytesIO(text.encode()), form, fields=fields)) == lines
 
 

@@ -191,8 +191,10 @@ def test_versions_of_python_packages(tmp_path: Path, version: str) -> None:
         *(("repository", toml(url)) for url in (
             "http://a.b/c", "file:///etc/passwd", "https://", "https:///x", "https://u:p@a.b/c", "http://127.0.0.1:8@a.b/c",
             "https://a.b/\x1b[2J", "https://a.b/가", "https://a.b/c d", "https://a.b/c\n", "https://[/x", "https://a.b/c/..",
-            "https://a.b/c?d", "https://a.b/c#d",
+            "https://a.b/c?d", "https://a.b/c#d", "ext::sh -c id", "https://h", "https://h/../evil/owner/name",
+            "https://h/owner/../../x", "https://h/./a", "https://h/owner/na%2e", "https://h/a\\b",
         )),
+        ("commit", '"main"'),
         *(("path", toml(path)) for path in (
             "/etc/passwd", "../a", "a/../../b", "C:/a", "C:a", "\\\\host\\a", "..\\a", "a\0", "a\x1b[2J", "", "x" * 501,
         )),
@@ -204,7 +206,7 @@ def test_versions_of_python_packages(tmp_path: Path, version: str) -> None:
     ],
 )  # fmt: skip
 def test_what_no_source_may_say(tmp_path: Path, key: str, value: str) -> None:
-    kind = {"repository": "git", "path": "local"}.get(key, "pypi")
+    kind = {"repository": "git", "commit": "git", "path": "local"}.get(key, "pypi")
     fields = {
         "pypi": {"package": '"a"', "version": '"1"', "sha256": f'"{"0" * 64}"', "include": '["*"]'},
         "git": {"repository": '"https://a.b/c"', "commit": f'"{"0" * 40}"', "include": '["*"]'},
@@ -445,19 +447,13 @@ def test_a_damaged_zip_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("pattern", "yes", "no"),
     [
-        ("a/*.md", "a/b.md", "a/b/c.md"),
-        ("**/d/**/*.md", "d/x.md", "d.md"),
-        ("a?.md", "ab.md", "a/.md"),
         ("a.md", "./a.md", "axmd"),
-        ("a/**", "a/b/c", "b/a/c"),
-        ("a/**", "a/b", "a"),
         ("**", "a/b", ""),
-        ("a/**/b", "a/b", "a/xb"),
-        ("**/a/*/b/**/c", "a/a/x/b/c", "a/x/y/b/c"),
+        ("a/**", "a/b", "a"),
         ("[a-c]x[!d].m", "bxe.m", "dxe.m"),
     ],
 )
-def test_patterns(pattern: str, yes: str, no: str) -> None:
+def test_patterns_beside_the_law(pattern: str, yes: str, no: str) -> None:
     wanted = download.matcher([pattern])
     assert wanted(yes)
     assert not wanted(no)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +17,7 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files import (
     Checkpoint,
     Product,
@@ -69,8 +66,7 @@ def test_a_folder_lists_what_koktok_wrote(tmp_path: Path) -> None:
     assert rows == [
         f"{hashlib.sha256(data).hexdigest()}  {name}" for name, data in (("a", b""), ("b", b"1"), ('한 "글"', b"2"))
     ]
-    if shutil.which("sha256sum"):
-        subprocess.run(["sha256sum", "--check", "--strict", "thing.sha256"], cwd=out, check=True, capture_output=True)
+    subprocess.run(["sha256sum", "--check", "--strict", "thing.sha256"], cwd=out, check=True, capture_output=True)
     assert names(tmp_path) == ["out"]
     again = write_folder(tmp_path / "again", {'한 "글"': "2", "a": b"", "b": b"1"}, THING)
     assert state(again) == state(out)
@@ -297,7 +293,7 @@ def test_a_device_takes_bytes_and_stays(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
     thread.start()
     write_file(tmp_path / "pipe", b"1")
-    thread.join(10)
+    thread.join()
     assert read == [b"1"]
     with pytest.raises(UsageError, match="is not a file"):
         write_file(tmp_path / "pipe", lambda _: None)
@@ -372,31 +368,19 @@ def test_a_folder_of_others_is_no_workplace(tmp_path: Path) -> None:
     assert not names(tmp_path / "elsewhere")
 
 
-def test_two_writers_come_one_after_the_other(tmp_path: Path) -> None:
-    place = workplace_of(tmp_path / "out")
-    with workplace(place):
-        with (
-            pytest.raises(InputError, match="is in use by another process"),
-            workplace(place, wait=0),
-        ):
-            pass
-        thread = threading.Thread(target=write_folder, args=(tmp_path / "out", {"a": "1"}, THING))
-        thread.start()
-        time.sleep(0.1)
-        assert not (tmp_path / "out").exists()
-    thread.join(10)
-    assert state(tmp_path / "out")["a"] == b"1"
-    assert names(tmp_path) == ["out"]
-
-
-def test_many_writers_leave_one_whole_folder(tmp_path: Path) -> None:
+def test_writers_come_one_after_the_other(tmp_path: Path) -> None:
     def write(n: int) -> None:
         for _ in range(5):
             write_folder(tmp_path / "out", {"a": str(n), "b": str(n)}, THING)
 
+    place = workplace_of(tmp_path / "out")
     threads = [threading.Thread(target=write, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
+    with workplace(place):
+        for thread in threads:
+            thread.start()
+        with pytest.raises(InputError, match="is in use by another process"), workplace(place, wait=0):
+            pass
+        assert not (tmp_path / "out").exists()
     for thread in threads:
         thread.join()
     found = state(tmp_path / "out")
@@ -560,27 +544,6 @@ def test_a_file_put_into_the_old_folder_stays(tmp_path: Path) -> None:
     write_folder(out, {"a": "newer"}, THING)
     assert state(out).items() >= {"a": b"newer", "notes": b"mine"}.items()
     assert names(tmp_path) == ["out"]
-
-
-@pytest.mark.parametrize("name", ["old", "ready", "new"])
-def test_a_planted_workplace_takes_and_overwrites_nothing(tmp_path: Path, name: str) -> None:
-    """A downloaded folder may bring one along, with a list that names files elsewhere, or a link to them."""
-    theirs = write_folder(tmp_path / "theirs", {"a": "mine", "b": "mine"}, THING)
-    before = state(theirs)
-    out = write_folder(tmp_path / "out", {"a": "1"}, THING)
-    place = tmp_path / ".out.koktok"
-    place.mkdir()
-    (place / "koktok.lock").touch()
-    (place / name).symlink_to(theirs)
-    with suppress(KoktokError):
-        write_folder(out, {"a": "2"}, THING)
-    (place / name).unlink(missing_ok=True)
-    shutil.copytree(theirs, place / name)
-    (place / name / "thing.sha256").write_text("garbage")
-    with suppress(KoktokError):
-        write_folder(out, {"a": "2"}, THING)
-    assert state(theirs) == before
-    assert (out / "a").read_bytes() in (b"1", b"2")
 
 
 def test_reading_gives_up_at_once_where_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
