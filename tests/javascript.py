@@ -60,7 +60,7 @@ def install(home: Path) -> Path:
             pytest.skip(f"{tool} is not installed; on Debian: apt-get install nodejs npm")
     (home / "package.json").write_text('{"type": "module", "private": true}', encoding="utf-8")
     command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
-    made = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=600)
+    made = subprocess.run(command, cwd=home, capture_output=True, text=True)
     if made.returncode:
         pytest.skip(f"npm could not install {PACKAGES}: {made.stderr.strip()[-200:]}")
     for name, opened in IDS.items():
@@ -73,6 +73,6 @@ def rows_of(home: Path, name: str, folder: Path, lines: list[str], scratch: Path
     file = scratch / "lines.json"
     file.write_text(json.dumps(lines), encoding="utf-8")
     command = ["node", f"{name}.js", str(folder), str(file)]
-    done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True)
     assert not done.returncode, done.stderr[-1000:]
     return [(ids, text) for ids, text in json.loads(done.stdout)]

@@ -70,5 +70,5 @@ def llama_cpp_ids(model: Path, lines: list[str]) -> list[list[int]]:
     text = model.with_suffix(".lines.json")
     text.write_text(json.dumps(lines))
     words = [sys.executable, "-c", RUN_LLAMA_CPP, str(model), str(text)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=600)
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]

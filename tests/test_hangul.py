@@ -143,12 +143,6 @@ def test_offsets_and_cuts_move_along(data: st.DataObject) -> None:
     assert all("\u11a8" <= parts[at[i] + 2] <= "\u11c2" for i in codas)
 
 
-def test_no_quadratic_time() -> None:
-    for unit in ("가", "각", "\u1100", "\u1161", "\u11a8", "ㅋ"):
-        text = unit * 200_000
-        assert hangul.join(hangul.split(text)) == nfc(text)
-
-
 # --- other libraries ----------------------------------------------------------------------------------------------
 
 

@@ -13,15 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import korean_text
 
-import koktok
 from koktok import Recipe, Tokenizer, load
 from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Texts, block_of_utf8
-from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cut_threes, cuts_of, marks_of
-from koktok.errors import InputError, UsageError
+from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, marks_of
+from koktok.errors import InputError
 from koktok.model.vocab import BYTE_CHARS, Vocab, spell
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -179,7 +177,8 @@ def test_ids_above_a_million_are_kept_too() -> None:
 
 
 def test_arrow_strings_are_read_where_they_lie(trained: Trained, mini: list[str]) -> None:
-    pa = pytest.importorskip("pyarrow")
+    import pyarrow as pa
+
     tokenizer = load(trained())
     expected = tokenizer.encode_ids(mini)
     array = pa.array(mini)
@@ -237,30 +236,6 @@ def test_ids_have_the_smallest_dtype_or_the_one_asked_for(trained: Trained) -> N
     assert tokenizer.encode_ids(["가"], dtype=np.int64).ids.dtype == np.int64
 
 
-def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list[str]) -> None:
-    """Its library runs them one by one: no decoding of ours joins its tokens."""
-    foreign = koktok.load(trained(train={"model": "bpe-bytes"}) / "tokenizer.json")
-    lines = [*mini[:50], "", "가<s>나", "\0 😀"]
-    tokens = foreign.encode_ids(lines)
-    assert [ids.tolist() for ids in tokens] == [foreign.encode(line).ids for line in lines]
-    assert foreign.encode_ids(iter(lines), threads=2) == tokens
-    assert foreign.decode_ids(tokens) == [foreign.decode(ids) for ids in tokens]
-    assert foreign.decode_batch([ids.tolist() for ids in tokens]) == foreign.decode_ids(tokens)
-    special = next(iter(foreign.vocab.special_ids))
-    found = foreign.encode_ids([special], allowed_special="all", before=[special], add_special_tokens=True)
-    expected = foreign.encode(special, allowed_special="all", add_special_tokens=True).ids
-    assert found[0].tolist() == [foreign.vocab.special_ids[special], *expected]
-    for wrong in ("가나다", ["가", 3], {"가": 1}):
-        with pytest.raises(InputError):
-            foreign.encode_ids(wrong)
-    with pytest.raises(InputError, match="is not a special token"):
-        foreign.encode_ids([], allowed_special=["<x>"])
-    with pytest.raises(UsageError, match="threads = 0"):
-        foreign.encode_ids(lines, threads=0)
-    with pytest.raises(InputError, match="outside the vocabulary"):
-        foreign.decode_ids(np.array([foreign.vocab.size]))
-
-
 @pytest.mark.parametrize(
     "folds",
     [
@@ -286,44 +261,3 @@ def test_plain_characters_are_normal_beside_anything(folds: Folds) -> None:
         edge = normalizer("|" + other)
         single = [char for char in plain if not marks[ord(char)] & REPEATED]
         assert normalizer("".join("|" + other + char for char in single)) == "".join(edge + char for char in single)
-
-
-@given(st.lists(st.text("가 12３\ufe0f\u200d,.", min_size=1), min_size=1))
-def test_digits_are_cut_by_threes_as_the_pattern_cuts_them(units: list[str]) -> None:
-    pattern, spelled = Pattern(digits="three"), Texts.of([unit for part in units for unit in safe_parts(part)])
-    begins, ends, upto = cut_threes(spelled.data, spelled.begins, spelled.ends, marks_of(Normalizer()))
-    parts = [spelled.data[a:b].tobytes().decode("utf-16-le") for a, b in zip(begins, ends, strict=True)]
-    wanted = [pattern.pretokenize(unit) for part in units for unit in safe_parts(part)]
-    assert [parts[a:b] for a, b in itertools.pairwise(upto)] == wanted
-
-
-def safe_parts(text: str) -> list[str]:
-    """What lies between the cuts that two neighbours decide."""
-    cuts, marks = cuts_of(Pattern(digits="three")), marks_of(Normalizer())
-    units = [text[:1]]
-    for before, char in itertools.pairwise(text):
-        if cuts[16 * int(marks[ord(before)] & 15) + int(marks[ord(char)] & 15)]:
-            units.append("")
-        units[-1] += char
-    return units
-
-
-@given(text=korean_text())
-def test_safe_cuts_do_not_show(text: str) -> None:
-    """What lies between two safe cuts is normalized and cut alone as in its text."""
-    normalizer = Normalizer(Folds(repeats=2, spaces=True, lone_jamo=True, compatibility=True))
-    marks = marks_of(normalizer)
-    for pattern in (
-        Pattern(),
-        Pattern(split="scripts", digits="single"),
-        Pattern(digits="three"),
-        Pattern(superwords=True),
-    ):
-        cuts = cuts_of(pattern)
-        units = [""]
-        for before, char in itertools.pairwise(["\0", *text]):
-            if units[-1] and cuts[16 * int(marks[ord(before)] & 15) + int(marks[ord(char)] & 15)]:
-                units.append("")
-            units[-1] += char
-        whole = pattern.pretokenize(normalizer(text))
-        assert [word for unit in units for word in pattern.pretokenize(normalizer(unit))] == whole

@@ -20,15 +20,6 @@ def test_words_join_back_to_the_line(line: str) -> None:
     assert "".join(words_of(line)) == line
 
 
-@given(lines_of_text)
-def test_the_fast_count_is_the_plain_count(lines: list[str]) -> None:
-    plain: dict[str, int] = {}
-    for line in lines:
-        for word in words_of(line):
-            plain[word] = plain.get(word, 0) + 1
-    assert count_words(lines).as_dict() == plain
-
-
 @given(lines_of_text, st.integers(min_value=0, max_value=8))
 def test_shards_merge_to_the_whole_in_any_order(lines: list[str], at: int) -> None:
     left, right = count_words(lines[:at]), count_words(lines[at:])

@@ -13,7 +13,7 @@ from reference.lines import known_parts, runs_of
 from strategies import korean_text
 
 from koktok.count import Counts, prepared, words_of
-from koktok.count.prepared import prepare_runs, words_in
+from koktok.count.prepared import prepare_runs
 from koktok.count.shards import RUN, tables_of
 from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.text.blocks import Block
@@ -105,36 +105,13 @@ def test_the_short_way_prepares_runs_as_the_long_one(lines: list[str], folds: Fo
             for part in known_parts(chunk, set(kept)):
                 n[part] += runs[run]
                 documents[part] += i
-    prepared = prepare_runs(raw, normalizer, pattern, words.words)
-    found, found_documents = segment_runs(prepared, words), prepared.documents
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepared, "_CHUNK", data.draw(st.integers(1, 9)))
+        made = prepare_runs(raw, normalizer, pattern, words.words)
+    found, found_documents = segment_runs(made, words), made.documents
     assert list(found.words) == sorted(n)
-    assert found_documents is not None
     assert found.n.tolist() == [n[run] for run in found.words]
     assert found_documents.tolist() == [documents[run] for run in found.words]
-    assert found.seen is not None
     assert found.seen.tolist() == [3 * documents[run] for run in found.words]
     for i, run in enumerate(found.words):
         assert [(cut.offset, int(cut.kind), cut.confidence) for cut in found.cuts(i)] == plain_cuts(run, words)
-
-
-def test_a_run_with_a_word_that_nobody_cut_is_named() -> None:
-    from koktok.errors import InputError
-
-    words = SegmentedCounts.from_marked({"그|는": 1, " 집": 1})
-    with pytest.raises(InputError, match="the run '그는 집 사람' has the word ' 사람'"):
-        segment_runs(Counts.from_mapping({"그는 집": 1, "그는 집 사람": 1}), words)
-
-
-def test_many_runs_are_looked_up_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "_CHUNK", 100)
-    runs = Counts.from_mapping({"가": 1} | {f"가{i} 나{i} 모름 다{i} 라{i}": i + 1 for i in range(3000)})
-    known = tuple(sorted({"가", *(w for i in range(3000) for w in (f"가{i}", f" 나{i}", f" 다{i}", f" 라{i}"))}))
-    found = prepare_runs(runs, Normalizer(), Pattern(digits="free", superwords=True), known).as_dict()
-    assert len(found) == 6001
-    assert all(found[f"가{i} 나{i}"] == found[f" 다{i} 라{i}"] == i + 1 for i in range(3000))
-    starts, numbers, before = words_in(runs, known)
-    for i, run in enumerate(runs.words):
-        here = slice(starts[i], starts[i + 1])
-        words = words_of(run)
-        assert [known[at] if at >= 0 else " 모름" for at in numbers[here]] == words
-        assert before[here].tolist() == [len("".join(words[:k])) for k in range(len(words))]

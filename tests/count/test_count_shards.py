@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import get_args
 
 import polars as pl
 import pytest
-from conftest import MINI, ROOT
+from conftest import MINI
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.lines import split_lines
@@ -23,11 +18,10 @@ from strategies import korean_text
 from typer.testing import CliRunner
 
 from koktok.cli import app
-from koktok.count import count_files, count_words, shards, words_of
+from koktok.count import count_words, shards, words_of
 from koktok.count.count_files import About, Counted, CountFile, write_counts
 from koktok.count.counting import counting, read
 from koktok.count.prepared import prepare
-from koktok.count.sample import Sample
 from koktok.count.shards import Shard, Shards, parts
 from koktok.errors import InputError, UsageError
 from koktok.text.blocks import Block
@@ -225,41 +219,6 @@ def test_count_files_refuse_what_they_cannot_do(tmp_path: Path) -> None:
     assert weighed.holdout == 0.05
 
 
-def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
-    text = tmp_path / "big.txt"
-    lines = (MINI / "news.txt").read_text(encoding="utf-8")
-    text.write_text("".join(f"{i} {lines}" for i in range(150)), encoding="utf-8")
-    code = (
-        "import sys, time; from koktok.count import shards; from koktok.cli import main\n"
-        "shards.SHARD = 200_000; write = shards._Kept.write\n"
-        "def slow(*what):\n    time.sleep(0.05); return write(*what)\n"
-        "shards._Kept.write = slow if sys.argv.pop(1) == 'slow' else write\n"
-        "main()"
-    )
-    words = ["count", str(text), "-o", str(tmp_path / "c.parquet"), "--threads", "1"]
-    parts = tmp_path / "c.parquet.parts"
-    process = subprocess.Popen([sys.executable, "-c", code, "slow", *words], cwd=ROOT, stderr=subprocess.PIPE)
-    while len(list(parts.glob("*.words"))) < 3 and process.poll() is None:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    left = len((parts / "progress.jsonl").read_text().splitlines()) - 1
-    assert left >= 2  # the last one that is there may not be noted yet
-    assert not (tmp_path / "c.parquet").exists()
-    again = subprocess.run(
-        [sys.executable, "-c", code, "fast", *words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert f"{left} of " in again.stderr
-    once = subprocess.run(
-        [sys.executable, "-m", "koktok", *words[:3], str(tmp_path / "d.parquet")],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
-    assert once.returncode == 0
-    assert (tmp_path / "c.parquet").read_bytes() == (tmp_path / "d.parquet").read_bytes()
-
-
 FOLDS = [Folds(), Folds(repeats=2), Folds(quotes=True, fullwidth=True, compatibility=True)]
 
 
@@ -281,35 +240,3 @@ def test_the_short_way_prepares_as_the_long_one(mini: list[str], folds: Folds, p
         for pretoken in pattern.pretokenize(normalizer(word)):
             long[pretoken] += n
     assert prepare(words, normalizer, pattern).as_dict() == dict(long)
-
-
-def test_the_words_of_a_count_file_are_read_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pl.DataFrame([(f"{i:04}", 1, 0) for i in range(1000)], SCHEMA, orient="row")
-    write_counts(tmp_path / "a.parquet", [table], About("words", ()))
-    table = pl.concat([table[:512], table[100:300]])
-    write_counts(tmp_path / "b.parquet", [table], About("words", ()))
-    for group in (64, 512, 4096):
-        monkeypatch.setattr(count_files, "_GROUP", group)
-        rows, words = CountFile.open(tmp_path / "a.parquet").every(100)
-        assert (rows, words.to_list()) == (1000, [f"{i:04}" for i in range(0, 1000, 100)])
-        with pytest.raises(InputError, match="not in order"):
-            CountFile.open(tmp_path / "b.parquet").every(100)
-
-
-def held_by(words: pl.Series) -> int:
-    """The bytes of the buffers that a column refers to."""
-    pytest.importorskip("pyarrow")
-    array = words.to_arrow(compat_level=pl.CompatLevel.newest())
-    chunks = getattr(array, "chunks", [array])
-    return sum(buffer.size for chunk in chunks for buffer in chunk.buffers() if buffer is not None)
-
-
-def test_samples_and_parts_of_tables_keep_no_memory_of_the_others() -> None:
-    """A word longer than twelve bytes lies in a buffer, which polars shares with what is selected from a table."""
-    table = pl.DataFrame([(f" 길고 긴 단어 {i:06}", 1, 0) for i in range(50_000)], SCHEMA, orient="row")
-    assert held_by(table["word"].gather_every(500)) > 1_000_000, "what is selected shares memory"
-    drawn = Sample(100)
-    for part in table.iter_slices(10_000):
-        drawn.add(part)
-    for kept in (Shard.of(table).sample, *(part["word"] for part in drawn._kept), drawn.counts().column):
-        assert held_by(kept) < 50_000

@@ -36,14 +36,6 @@ def evaluate(*words: object) -> tuple[int, str]:
     return code, err.getvalue()
 
 
-def test_every_peer_of_the_issue_is_there() -> None:
-    names = [peer.name for peer in PEERS]
-    assert len(names) == len(set(names))
-    wanted = "Unigram, spaces|Unigram, def|BPE, spaces|BPE, def|HF byte-level|HF Unigram|HF WordPiece|bpe_trainer|SwTokenizer|"
-    wanted += "koktok's cuts, SentencePiece Unigram|koktok encoder|koktok lm|koktok aligned|superwords"
-    assert [part for part in wanted.split("|") if not any(part in name for name in names)] == []
-
-
 def test_growth_reads_what_a_corpus_does_not_hold_out(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     with pytest.raises(SystemExit, match="holds no text"):

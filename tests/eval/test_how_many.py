@@ -40,12 +40,12 @@ def test_an_error_is_of_documents_that_were_not_fitted() -> None:
     assert error == pytest.approx(0)
 
 
+GUIDE = (ROOT / "docs" / "guides" / "how-many-tokens.md").read_text(encoding="utf-8")
+NAMES: dict[str, object] = {}
+exec(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)[0], NAMES)
+
+
 @given(korean_text())
-def test_the_guides_count_characters_alike(text: str) -> None:
-    for name in ("how-many-tokens.md", "how-many-tokens.ko.md"):
-        page = (ROOT / "docs" / "guides" / name).read_text(encoding="utf-8")
-        space: dict[str, object] = {}
-        exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], space)
-        hangul, other = kinds_of([text])[0].tolist()
-        assert space["tokens_of"](text, 1.0, 0.0) == hangul  # type: ignore[operator]
-        assert space["tokens_of"](text, 0.0, 1.0) == other  # type: ignore[operator]
+def test_the_guide_counts_characters_alike(text: str) -> None:
+    for rates, wanted in zip(((1.0, 0.0), (0.0, 1.0)), kinds_of([text])[0].tolist(), strict=True):
+        assert NAMES["tokens_of"](text, *rates) == wanted  # type: ignore[operator]

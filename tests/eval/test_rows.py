@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from eval.rows import open_row
@@ -37,16 +36,3 @@ def test_a_character_is_its_bytes_and_a_list_without_an_unknown_one_is_an_error(
     vocab.write_text("나\n는", "utf-8")
     with pytest.raises(ArtifactError, match="has none of"):
         open_row(f"plain:{vocab}")
-
-
-@pytest.mark.slow
-def test_shared_vocabularies_open_or_say_why(shared_text: Path, mini: list[str]) -> None:
-    opened = 0
-    for folder in sorted((shared_text.parent / "tokenizers").iterdir()):
-        subject = open_row(str(folder))
-        rows = subject.encode_lines(mini[:50])
-        spans = np.stack([rows.starts, rows.ends], axis=1)
-        assert (spans[:, 0] <= spans[:, 1]).all()
-        assert rows.ends.max() <= rows.line_starts[-1]
-        opened += 1
-    assert opened > 20

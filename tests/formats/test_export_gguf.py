@@ -30,8 +30,8 @@ from koktok.formats.sentencepiece import charsmap
 from koktok.model.vocab import Vocab
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.tokenizer.restyle import restyle
 
-pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
 MODELS = {"unigram": ("unigram", "t5"), "bpe": ("bpe", "llama"), "syllable": ("syllable", "llama")}
 
 
@@ -111,7 +111,7 @@ def test_notes_say_what_differs() -> None:
 class TestIntoAModel:
     @pytest.fixture
     def table(self, trained: Callable[..., Path]) -> GgufVocab:
-        return make(load(trained(train={"model": "bpe", "vocab_size": 2300})))
+        return make(load(trained(train={"model": "bpe"})))
 
     def test_tensors_and_keys_stay_and_the_tokenizer_is_ours(self, table: GgufVocab, tmp_path: Path) -> None:
         import gguf
@@ -151,7 +151,7 @@ class TestIntoAModel:
         assert not (tmp_path / "new.gguf").exists()
 
     def test_the_verb(self, table: GgufVocab, trained: Callable[..., Path], tmp_path: Path) -> None:
-        folder = trained(train={"model": "bpe", "vocab_size": 2300})
+        folder = trained(train={"model": "bpe"})
         model = tiny_model(tmp_path / "model.gguf", 2304)
         words = ("export", folder, "--to", "gguf", "-o", tmp_path / "new.gguf")
         done = koktok(*words, "--into", model)
@@ -226,7 +226,7 @@ def test_a_malformed_model_is_refused(name: str, tmp_path: Path) -> None:
 def test_a_text_begins_in_llama_cpp_as_in_transformers(
     style: str, trained: Callable[..., Path], tmp_path: Path
 ) -> None:
-    tokenizer = load(trained(train={"model": "bpe", "vocab_size": 2300}, special={"style": style}))
+    tokenizer = restyle(load(trained(train={"model": "bpe"})), style)  # type: ignore[arg-type]
     args = (tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
     if unsupported_reason("gguf", *args[:2]):
         return

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import Tokenizer
 from koktok import load as load_tokenizer
 from koktok.errors import ArtifactError
 from koktok.files import write_folder
@@ -20,22 +20,12 @@ from koktok.model.models import BpeModel
 from koktok.model.vocab import BYTE_CHARS, Vocab
 from koktok.text.pretokenize import Pattern
 
-tiktoken = pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
 BYTES = {bytes([i]): i for i in range(256)}
 
 
-@pytest.fixture(scope="module", params=["eojeol", "scripts"])
-def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
-    recipe = {} if request.param == "eojeol" else {"pretokenize": {"split": "scripts", "digits": "single"}}
-    return load_tokenizer(trained(train={"model": "bpe-bytes"}, **recipe))
-
-
-@pytest.fixture(scope="module")
-def ranks(tokenizer: Tokenizer) -> Ranks:
-    return ranks_of(tokenizer.vocab, tokenizer.pattern)
-
-
-def test_ids_are_ranks(tokenizer: Tokenizer, ranks: Ranks) -> None:
+def test_ids_are_ranks(trained: Callable[..., Path]) -> None:
+    tokenizer = load_tokenizer(trained(train={"model": "bpe-bytes"}))
+    ranks = ranks_of(tokenizer.vocab, tokenizer.pattern)
     assert list(ranks.ranks.values()) == list(range(len(ranks.ranks)))
     assert max(ranks.specials.values()) == tokenizer.vocab.size - 1
     assert ranks.encoding().n_vocab == tokenizer.vocab.size

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import pytest
 import tokenizers
-from conftest import ROOT, WITHOUT_HF, koktok
+from conftest import ROOT, WITHOUT_HF, works
 
 from koktok import Tokenizer, load
 from koktok.errors import ArtifactError
@@ -66,8 +66,7 @@ def test_saved_or_exported_it_gives_the_same_ids_and_notes_both_digests(
     before = load(folder).digest()
     for options in ((), ("--style", "llama"))[: 1 + (folder.name == "bpe")]:
         new = tmp_path / f"new{len(options)}"
-        done = koktok("export", folder, "--to", "hf", *options, "-o", new)
-        assert done.returncode == 0, done.stderr
+        done = works("export", folder, "--to", "hf", *options, "-o", new)
         changed = f"the digest was {before} and is {load(new).digest()}"
         assert (changed in done.stderr) == (load(new).digest() != before) == bool(options)
     check(load(tmp_path / "new0"), golden)
@@ -94,12 +93,12 @@ def test_there_is_a_folder_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("form", [1, 3, "x"])
-def test_a_folder_of_another_format_is_refused(
-    form: object, saved: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    folder = shutil.copytree(saved[0], tmp_path / "other")
+def test_a_folder_of_another_format_is_refused(form: object, trained: Callable[..., Path], tmp_path: Path) -> None:
+    """Also where its recipe has keys that nobody knows yet."""
+    folder = shutil.copytree(trained(), tmp_path / "other")
     text = (folder / MARK).read_text(encoding="utf-8")
-    (folder / MARK).write_text(text.replace(f"format = {FORMAT}", f"format = {form!r}", 1), encoding="utf-8")
+    other = text.replace(f"format = {FORMAT}", f'format = {form!r}\nlater = "key"', 1)
+    (folder / MARK).write_text(other, encoding="utf-8")
     with pytest.raises(ArtifactError, match=f"has format {form!r}, and this koktok reads format {FORMAT}"):
         load(folder)
 

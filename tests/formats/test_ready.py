@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import koktok
+from conftest import koktok, works
 
 from koktok import load, verify
 from koktok.corpora.fetch import find as find_corpus
@@ -70,9 +70,9 @@ def test_a_folder_is_written_and_loaded(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_transformers_opens_the_folder(name: str, tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    done = koktok("vocabulary", "get", name, "-o", tmp_path / "mine")
-    assert done.returncode == 0, done.stderr
+    import transformers
+
+    done = works("vocabulary", "get", name, "-o", tmp_path / "mine")
     assert done.stdout == f"{tmp_path / 'mine'}\n"
     theirs, ours = (
         transformers.AutoTokenizer.from_pretrained(tmp_path / "mine"),
@@ -139,8 +139,7 @@ def test_the_smallest_is_built_again_bit_for_bit(tmp_path: Path) -> None:
     cache = Path(os.environ.get("KOKTOK_TEST_CORPORA", ""))
     if not os.environ.get("KOKTOK_TEST_CORPORA") or not any((cache / "corpora").glob("open-ko-*")):
         pytest.skip("KOKTOK_TEST_CORPORA names no cache folder with corpus:open-ko")
-    done = koktok("vocabulary", "build", "ko-16k", "-o", tmp_path / "again", env={"KOKTOK_CACHE": str(cache)})
-    assert done.returncode == 0, done.stderr
+    works("vocabulary", "build", "ko-16k", "-o", tmp_path / "again", env={"KOKTOK_CACHE": str(cache)})
     assert not READY["ko-16k"].differences(tmp_path / "again")
 
 

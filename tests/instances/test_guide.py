@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import MINI, ROOT
-from samples import unpacked
 
 GUIDE = (ROOT / "docs" / "guides" / "instances.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", GUIDE, re.S)
@@ -32,27 +29,6 @@ def pages(folder: Path) -> None:
     (folder / "news.txt").write_text("\n".join(lines[:200]) + "\n", encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
-    for name in ("torch", "transformers", "datasets", "datatrove", "orjson"):
-        pytest.importorskip(name)
-    pages(tmp_path)
-    shutil.copytree(unpacked("unigram"), tmp_path / "my-tokenizer")
-    environment = {
-        **os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HF_HUB_OFFLINE": "1",
-        "HF_HOME": str(tmp_path / "hf"), "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-    told = ""
-    for language, text in BLOCKS:
-        command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
-        told += done.stdout
-    losses = re.findall(r"^(.*): ([\d.]+) to ([\d.]+)$", told, re.M)
-    assert [name for name, _, _ in losses] == ["Arrow", "PyTorch data set", "masked while reading"]
-    assert len({(first, last) for _, first, last in losses}) == 1
-
-
 def test_the_recipe_for_cleaning(tmp_path: Path) -> None:
     """Near-duplicates and pages without Hangul go, addresses are replaced."""
     for name in ("datatrove", "orjson"):
@@ -68,10 +44,3 @@ def test_the_recipe_for_cleaning(tmp_path: Path) -> None:
     crawled, clean = read("crawl"), read("clean")
     assert len(clean) == len(crawled) - 2 == len(set(crawled)) - 1
     assert not any("@b.com" in text or "English, which" in text for text in clean)
-
-
-def test_the_korean_guide_has_the_same_commands() -> None:
-    korean = (ROOT / "docs" / "guides" / "instances.ko.md").read_text(encoding="utf-8")
-    assert re.findall(r"```(\w*)\n(.*?)```", korean, re.S) == BLOCKS
-    options = r"`(--[a-z]+[^`]*)`"
-    assert sorted(re.findall(options, korean)) == sorted(re.findall(options, GUIDE))

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import MINI, koktok
+from conftest import MINI, koktok, works
 from samples import lexicon, rows_of, styled, text_ids
 
 from koktok.instances import Masking, Packed, Plan, write_instances, write_packed
@@ -44,8 +44,7 @@ def test_statistics(pairs: Path, packed: Packed) -> None:
 
 
 def test_the_verb_prints_a_folder(pairs: Path, packed: Packed, tmp_path: Path) -> None:
-    shown = koktok("instances", pairs, env={"COLUMNS": "80"})
-    assert shown.returncode == 0, shown.stderr
+    shown = works("instances", pairs, env={"COLUMNS": "80"})
     assert all(title in shown.stdout for title in ("Instances", "Lengths", "Epochs"))
     assert max(map(len, shown.stdout.split("\n"))) <= 80
     tokenizer = styled("unigram").save(tmp_path / "bert")

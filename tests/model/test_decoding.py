@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-import tokenizers
 from conftest import MODELS
 
 from koktok import Recipe, load
@@ -54,39 +53,3 @@ def test_a_wrong_id_leaves_the_stream_as_it_was(trained: Trained) -> None:
                 stream.push(wrong)  # type: ignore[arg-type]
         parts.append(stream.push(i))
     assert "".join([*parts, stream.finish()]) == tokenizer.decode(ids)
-
-
-class TestHuggingFace:
-    """`tokenizers.decoders.DecodeStream` on our tokenizer.json: where it agrees, and where it cannot."""
-
-    @staticmethod
-    def theirs(folder: Path, ids: list[int]) -> str:
-        hf = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        stream = tokenizers.decoders.DecodeStream(skip_special_tokens=False)
-        return "".join(stream.step(hf, i) or "" for i in ids)
-
-    @pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
-    def test_it_has_no_finish_so_an_incomplete_character_is_lost(self, model: str, trained: Trained) -> None:
-        """It waits while the text ends in U+FFFD and has no `finish`: a model stopped in mid-character, or a text that
-        really ends so, loses its last characters. Ours gives what `decode` gives."""
-        folder = trained(**MODELS[model])
-        ours = load(folder)
-        for ids in (ours.encode("가\ufffd").ids, ours.encode("가😀").ids[:-1]):
-            assert "".join(pushed(ours.stream(), ids)) == ours.decode(ids)
-            assert ours.decode(ids).endswith("\ufffd")
-            assert self.theirs(folder, ids) == "가"
-
-    def test_it_fails_on_jamo(self, trained: Trained, mini: list[str]) -> None:
-        """It wants each text to begin with the one before; 나 does not begin 난. Ours waits."""
-        folder = trained(**MODELS["jamo model"])
-        ours = load(folder)
-        died = 0
-        for line in mini[::90]:
-            ids = ours.encode(line).ids
-            assert "".join(pushed(ours.stream(), ids)) == ours.normalize(line)
-            try:
-                self.theirs(folder, ids)
-            except Exception as error:
-                assert "Invalid prefix encountered" in str(error)  # noqa: PT017
-                died += 1
-        assert died > 5

@@ -65,12 +65,6 @@ def test_held_out_lines_are_not_trained_on(mini: list[str]) -> None:
     assert len(read([source], holdout=0.0).held) == 0
 
 
-def test_weights_multiply_the_counts_of_a_source(tmp_path: Path) -> None:
-    a, b = write(tmp_path / "a.txt", "가 나\n"), write(tmp_path / "b.txt", "가 다\n")
-    heavy = Source(b.name, b.paths, weight=3.0)
-    assert read([a, heavy], holdout=0.0).train.as_dict() == {"가": 4, " 나": 1, " 다": 3}
-
-
 def test_the_signature_tells_what_was_read_and_who_ran(trained: Trained) -> None:
     tokenizer = load(trained())
     signature = tokenizer.signature
@@ -83,12 +77,6 @@ def test_the_signature_tells_what_was_read_and_who_ran(trained: Trained) -> None
     assert again == tokenizer.recipe
 
 
-def test_special_and_reserved_tokens_come_last(tmp_path: Path) -> None:
-    recipe = PLAIN.changed(train={"specials": ("<unk>", "[CLS]"), "reserved": 2})
-    vocab = train([write(tmp_path / "a.txt", TEXT)], recipe).tokenizer.vocab
-    assert vocab.tokens[-4:] == ("<unk>", "[CLS]", "<|reserved_0|>", "<|reserved_1|>")
-
-
 def test_digits_as_the_recipe_says(tmp_path: Path) -> None:
     source = write(tmp_path / "a.txt", TEXT + "값은 1234567원이다 1234567원 1,234\n" * 300)
     pieces = {}
@@ -99,14 +87,6 @@ def test_digits_as_the_recipe_says(tmp_path: Path) -> None:
     assert pieces["single"] == [" 1", *"234567", "원", " 1", ",", "2", "3", "4"]
     assert pieces["three"] == [" 123", "456", "7", "원", " 1", ",", "234"]
     assert pieces["free"] == [" 1234567원", " 1", ",", "234"]
-
-
-def test_lines_and_records_are_text_too() -> None:
-    lines = TEXT.splitlines()
-    one = train(lines, PLAIN).tokenizer
-    two = train(({"text": line} for line in lines), PLAIN).tokenizer
-    assert one.vocab == two.vocab
-    assert [source.name for source in one.recipe.sources] == ["lines"] == [s.name for s in two.recipe.sources]
 
 
 def test_progress_goes_on_from_source_to_source(tmp_path: Path) -> None:
@@ -139,13 +119,6 @@ def test_addresses_teach_no_pieces_unless_they_are_wanted(tmp_path: Path) -> Non
     assert made.tokenizer.decode(made.tokenizer.encode(address).ids) == address
 
 
-def test_rare_words_are_left_out_when_asked(tmp_path: Path) -> None:
-    source = write(tmp_path / "a.txt", TEXT + "쌍무지개 쌍무지개\n")
-    made = train([source], PLAIN.changed(train={"min_count": 2}))
-    assert "쌍무지개" not in made.segmented.words
-    assert " 집에" in made.segmented.words
-
-
 def words_of_training(recipe: Recipe, **how: Any) -> TrainingWords:
     with counting([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], holdout=0.0, runs=True, **how) as counted:
         return training_words(counted, recipe)[1]
@@ -155,19 +128,15 @@ def test_of_many_runs_a_sample_stands_for_all(monkeypatch: pytest.MonkeyPatch) -
     """With the words in it, which have the count 0 if they are in no sample; `--min-count` trains on all."""
     recipe = Recipe().changed(superwords=0.3)
     every = words_of_training(recipe)
-    assert every.runs is not None
     monkeypatch.setattr(words, "RUNS", len(every.runs) // 2)
     sample_above(monkeypatch, len(every.runs) // 8)
     some = words_of_training(recipe)
-    assert some.runs is not None
-    assert some.runs.seen is not None
     assert len(every.runs) / 5 < len(some.runs) < len(every.runs) / 2
     assert (some.runs.n > some.runs.seen).any()
     eojeols, of_all = (sum(n * len(words_of(run)) for run, n in part.items()) for part in (some.runs, every.runs))
     assert eojeols == pytest.approx(of_all, rel=0.05)
     n = every.runs.as_dict()
     assert all(seen <= n[run] for run, seen in zip(some.runs.words, some.runs.seen.tolist(), strict=True))
-    assert some.counts.seen is not None
     own = dict(zip(some.counts.words, some.counts.seen.tolist(), strict=True))
     assert own.items() <= every.counts.as_dict().items()
     assert {word for run in some.runs.words for word in words_of(run)} <= own.keys()
@@ -224,29 +193,6 @@ def test_no_table_of_all_words_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
         sizes.clear()
         words_of_training(recipe)
         assert 0 < max(sizes) < distinct / 3
-
-
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [
-        (1, r"expected at least 4\d\d ids .*, got 1\n"),
-        (300, r"at least 4\d\d ids .*, got 300\nhint: --vocab-size 4\d\d or more"),
-        (5000, r"too few candidates for 5,000 ids\nhint: --vocab-size \d+"),
-    ],
-)
-def test_sizes_that_cannot_be_name_one_that_can(tmp_path: Path, size: int, message: str) -> None:
-    source = write(tmp_path / "a.txt", TEXT)
-    with pytest.raises(VocabSizeError, match=message) as caught:
-        train([source], PLAIN.changed(train={"vocab_size": size}))
-    for _ in range(2):  # a smaller vocabulary requires fewer characters, so the text may give it fewer ids, too
-        possible = int(caught.value.hint.split()[1].rstrip(","))
-        try:
-            assert train([source], PLAIN.changed(train={"vocab_size": possible})).tokenizer.vocab.size == possible
-        except VocabSizeError as error:
-            caught.value.hint = error.hint
-        else:
-            return
-    pytest.fail("no hint names a size that can be")
 
 
 def test_text_without_a_word_is_an_error(tmp_path: Path) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -280,14 +278,6 @@ def test_a_broken_cache_is_named(tmp_path: Path) -> None:
     cached.path.write_bytes(b"this is not a database, though it is long enough to look at" * 40)
     with pytest.raises(AnalyserError, match=r"cannot be used.*\nhint: rm "):
         list(cached.analyse(["가나"]))
-
-
-def test_the_cache_keeps_raw_tags(tmp_path: Path) -> None:
-    cached = CachedSegmenter(Counting(), tmp_path)
-    list(cached.analyse(["가나다"]))
-    with closing(sqlite3.connect(cached.path)) as store:
-        rows = store.execute("SELECT word, row FROM analysis").fetchall()
-    assert rows == [("가나다", "0 1 NNG 꼴\n1 3 JX ")]
 
 
 @given(st.dictionaries(eojeols().filter(len), st.integers(1, 9), max_size=6))

@@ -1,12 +1,10 @@
 """The BPE trainer: parity with Hugging Face, the state of its words, boundaries that are kept, targets."""
 
-import gzip
 import json
 import random
 import re
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +15,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 import koktok.training.bpe
 from koktok.count import count_words
 from koktok.model.models import BpeModel
-from koktok.model.vocab import spell
 from koktok.recipe import Recipe
 from koktok.segment import Policy, segment_counts
 from koktok.segment.kiwi import KiwiSegmenter
@@ -41,16 +38,6 @@ def hf_merges(words: dict[str, int], merges: int, *, max_length: int | None = No
     trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, **extra)
     tokenizer.train_from_iterator(("\n".join([word] * n) for word, n in words.items()), trainer)
     return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
-
-
-def real_words(folder: Path, lines: int) -> dict[str, int]:
-    """Whitespace words of real text with their leading space; none holds ▁, none is longer than SentencePiece reads."""
-    found: Counter[str] = Counter()
-    for name in ("petitions.txt.gz", "reviews_movie_nsmc.txt.gz"):
-        with gzip.open(folder / name, "rt", encoding="utf-8") as file:
-            for _, line in zip(range(lines), file, strict=False):
-                found.update(" " + word for word in line.split() if "▁" not in word)
-    return dict(found)
 
 
 def train(words: dict[str, int], merges: int, **options: object) -> list[tuple[str, str]]:
@@ -97,26 +84,6 @@ def test_equal_to_counting_everything_anew(words: dict[str, int], merges: int) -
 @given(tables | laugh, st.integers(0, 30))
 def test_equal_to_hugging_faces_merges(words: dict[str, int], merges: int) -> None:
     assert train(words, merges, max_length=99) == hf_merges(words, merges)
-
-
-@pytest.mark.parametrize("lines", [300, pytest.param(6000, marks=pytest.mark.slow)])
-def test_parity_on_real_text(shared_text: Path, lines: int) -> None:
-    words = real_words(shared_text, lines)
-    merges = 2000 if lines < 1000 else 20_000
-    assert train(words, merges, max_length=99) == hf_merges(words, merges)
-
-
-@pytest.mark.parametrize("lines", [300])
-def test_merges_over_bytes_are_those_over_characters(shared_text: Path, lines: int) -> None:
-    counts = counts_of(real_words(shared_text, lines))
-    characters = {char for word in counts.words for char in word}
-    joined = joined_bytes(characters)
-    plain = train_bpe(counts, vocab_size=256 + len(characters) + 2000)
-    spelled = train_bpe(counts, vocab_size=256 + len(joined) + 2000, alphabet="bytes")
-    assert spelled.vocab.kind == "bpe-bytes"
-    assert spelled.merges == plain.merges
-    merged = [spell("".join(pair)) for pair in plain.merges]
-    assert spelled.vocab.pieces[256:] == (*joined, *merged)
 
 
 known, strange = "가각나é…漢😀a ", "갂뷁字😁ö"

@@ -1,8 +1,6 @@
 """Superwords: the second table, its rules, and what the trainer makes of it."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from reference.lines import runs_of
 from reference.trainers import train_unigram
 
@@ -25,14 +23,6 @@ def words() -> SegmentedCounts:
 
 def runs() -> SegmentedCounts:
     return segment_runs(Counts.from_mapping({run: 20 for line in LINES for run in runs_of(line)}), words())
-
-
-@given(st.text('가. "?', max_size=30), st.integers(1, 4))
-def test_runs_join_back_and_end_with_sentences(line, longest):
-    found = list(runs_of(line, longest=longest))
-    assert "".join(found) == line
-    assert all(len(words_of(run)) <= longest for run in found)
-    assert all(not run[:-1].rstrip(" ").endswith(". ") for run in found)
 
 
 def test_cuts_of_runs_are_those_of_their_words():

@@ -19,7 +19,7 @@ from reference.trainers import train_simple
 
 from koktok import Recipe
 from koktok.bulk import solvers
-from koktok.errors import ArtifactError, RecipeError, UsageError, VocabSizeError
+from koktok.errors import RecipeError, VocabSizeError
 from koktok.model import models
 from koktok.model.models import model_for
 from koktok.model.vocab import KINDS, MARK, Vocab, unspell
@@ -245,13 +245,6 @@ def test_any_text_can_be_encoded(words: dict[str, int], kind: Any, text: str) ->
     vocab = train_simple(counts, kind, vocab_size=300, specials=["[UNK]"])
     _, spans = model_for(vocab).encode(text)
     assert "".join(text[a:b] for a, b in dict.fromkeys(spans)) == text
-
-
-def test_lists_that_cannot_be() -> None:
-    with pytest.raises(UsageError, match="expected n-grams of at least 2"):
-        train_simple(LISTED, "ngram", vocab_size=300, n=1)
-    with pytest.raises(ArtifactError, match=r"a word vocabulary requires one of the special tokens \[UNK\], <unk>"):
-        train_simple(LISTED, "word", vocab_size=3)
 
 
 # --- SentencePiece under our cuts ---------------------------------------------------------------------------------------

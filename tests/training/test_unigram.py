@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.trainers import train_unigram, train_unigrams
 
-from koktok.errors import UsageError, VocabSizeError
+from koktok.errors import UsageError
 from koktok.recipe import SCRIPTS
 from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.training import scores as crf
@@ -236,38 +236,6 @@ def test_sizes_count_everything():
     alone = train_unigram(text(), vocab_size=330, specials=["<s>", "</s>"], min_count=2)
     rounds = [entry["objective"] for entry in alone.log["rounds"] if entry["step"] == "prune"]
     assert rounds == sorted(rounds), "fewer pieces cost more"
-
-
-def test_shuffled_cuts_teach_nothing():
-    """Negative control: with the cuts of other places the decoder keeps fewer of the true ones."""
-    true = text()
-    wrong = SegmentedCounts.from_items(
-        (word, [Cut((cut.offset + 1) % (len(word) - 2) + 2) for cut in cuts[:1]], n) for word, cuts, n in true.items()
-    )
-
-    def kept(counts):
-        vocab = train_unigram(counts, vocab_size=330, preset="aligned", min_count=2).vocab
-        value = dict(zip(vocab.pieces, vocab.scores, strict=True))
-        hits = 0
-        for word, cuts, n in true.items():
-            known = (way for way in ways(word) if all(word[a:b] in value for a, b in way))
-            way = max(known, key=lambda w: sum(value[word[a:b]] for a, b in w))
-            hits += n * len({a for a, _ in way} & {cut.offset for cut in cuts})
-        return hits / sum(n * len(cuts) for _, cuts, n in true.items())
-
-    true = SegmentedCounts.from_items(
-        (w, [Cut(c.offset, BoundaryKind.OTHER) for c in cuts], n) for w, cuts, n in true.items()
-    )
-    assert kept(true) > 0.9
-    assert kept(wrong) < 0.7
-
-
-def test_errors_name_the_way_out():
-    with pytest.raises(VocabSizeError, match=r"expected at least 2\d\d") as small:
-        train_unigram(text(), vocab_size=200)
-    assert "--vocab-size" in small.value.hint
-    with pytest.raises(VocabSizeError, match="too few candidates"):
-        train_unigram(text(), vocab_size=100_000)
 
 
 def bilingual() -> SegmentedCounts:

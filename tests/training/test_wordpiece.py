@@ -11,7 +11,6 @@ from reference.trainers import train_wordpiece
 from koktok.model.models import model_for
 from koktok.segment.segmented import SegmentedCounts
 
-HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
 Words = dict[str, int]
 
 
