@@ -118,7 +118,7 @@ def _mixed(state: Any, value: Any) -> Any:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _pass(ids, code, depth, chars, starts, table, check, by_depth, by_known, limits, end, rate, learns, bits):  # type: ignore[no-untyped-def]
+def _pass(ids, code, depth, chars, starts, table, check, by_depth, by_known, limits, end, rate, learns, bits):
     """Bits of every token in `bits`; with `learns`, counts and weights follow each branch."""
     level_of = np.array([0, 1, 2, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6])  # of small counts; see below
     hashes = np.zeros(CONTEXTS, np.uint64)

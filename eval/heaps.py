@@ -63,7 +63,7 @@ class Heaps:
         stems = {word[: -2 if word[-2:] in last else -1]: None for word in rare} or dict.fromkeys(numbers)
         self.words, self.stems, self.endings = (_Strings([*some]) for some in (numbers, stems, endings or ["는"]))
 
-    def grown(self, size: int, seed: int = 0):  # type: ignore[no-untyped-def]
+    def grown(self, size: int, seed: int = 0):
         """Yield so many bytes of UTF-8, in whole lines and parts of some 10 MB: the text, and what it would go on with."""
         chance = np.random.default_rng(seed)
         whole, forms = size, self.stems.size * self.endings.size
@@ -96,7 +96,7 @@ class Heaps:
             size -= len(part)
             running += int((ids >= 0).sum())
 
-    def _spelled(self, ids):  # type: ignore[no-untyped-def]
+    def _spelled(self, ids):
         longest = self.words.longest + self.stems.longest + self.endings.longest + 1
         for room in (40 * len(ids), longest * len(ids)):
             out = np.empty(room, np.uint8)
@@ -121,7 +121,7 @@ class _Strings:
 
 
 @njit(cache=True)
-def _change(places, changed, fresh, chances, new):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _change(places, changed, fresh, chances, new):
     """Number the words of further places, and return how many new ones there are then."""
     for i in range(chances.shape[1]):
         if changed == 0 or chances[0, i] < new:
@@ -134,7 +134,7 @@ def _change(places, changed, fresh, chances, new):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)
-def _spell(ids, known, words, word_at, stems, stem_at, endings, ending_at, out):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _spell(ids, known, words, word_at, stems, stem_at, endings, ending_at, out):
     """Write words as UTF-8; -1 where there is no room for them."""
     to = 0
     for word in ids:

@@ -254,7 +254,7 @@ def polarity(texts: Sequence[str], labels: Sequence[int], tokenizer: Tokenizer) 
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _passed(features, first, texts, labels, pairs, order, weights, sums, step, learn, out):  # type: ignore[no-untyped-def]
+def _passed(features, first, texts, labels, pairs, order, weights, sums, step, learn, out):
     """One pass over the texts of `order`: learn from them, or label them with the averages; the number of the next step.
 
     `sums` hold every change times its step, so that the average of the weights is weights - sums / steps.

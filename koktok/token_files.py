@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -43,10 +43,7 @@ from koktok.progress import OnProgress
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source, read
-
-if TYPE_CHECKING:
-    from koktok.tokenizer.protocol import Tokenizer
-
+from koktok.tokenizer.protocol import Tokenizer
 
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]

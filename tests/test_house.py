@@ -120,6 +120,18 @@ def test_only_rooms_list_their_names() -> None:
     assert not [path for path in inside if "__all__" in {n.id for n in NODES[path] if isinstance(n, ast.Name)}]
 
 
+def test_only_compiled_functions_have_no_types() -> None:
+    """Numba finds theirs, so mypy does not ask for them in the rooms that compile."""
+    untyped = [
+        f"{path.name}: {node.name}"
+        for path, nodes in NODES.items()
+        for node in nodes
+        if isinstance(node, ast.FunctionDef) and node.returns is None
+        if not any(ast.unparse(decorator).startswith("njit") for decorator in node.decorator_list)
+    ]
+    assert not untyped
+
+
 def test_a_kind_says_of_what() -> None:
     """`BoundaryKind`, `InstanceKind` ...: there is no bare `Kind`, and `KINDS` are those of vocabularies."""
     named = {path.name for path in MODULES if re.search(r"^(class )?(Kind|_?KINDS)\b *[=:(]", PYTHON[path], re.M)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from koktok.bulk.arrays import checked_flat, id_type
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import Texts
 from koktok.model.tokens import Tokens
-
-if TYPE_CHECKING:
-    from koktok.tokenizer.protocol import Allowed, Tokenizer
-
+from koktok.tokenizer.protocol import Allowed, Tokenizer
 
 _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.errors import InputError, UsageError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:

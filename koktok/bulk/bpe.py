@@ -19,19 +19,15 @@ lowest rank first, from the left; a rank belongs to the joined piece.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.bulk.trie import PARENT, Trie, put_bytes, read_symbols, step
 from koktok.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.model.vocab import Vocab
-
+from koktok.model.vocab import Vocab
 
 _SHORT = 40  # parts: so many are looked over before every join, which beats a heap
 _NONE = 1 << 62
@@ -65,7 +61,7 @@ def joins_of(trie: Trie, first_id: int) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def _enter(texts, offsets, cells, piece_ids, first_id, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _enter(texts, offsets, cells, piece_ids, first_id, joins):
     """Enter all splits; False where the table would be more than half full."""
     entered = 0
     for p in range(len(offsets) - 1):
@@ -91,7 +87,7 @@ def _enter(texts, offsets, cells, piece_ids, first_id, joins):  # type: ignore[n
 
 
 @njit(nogil=True, cache=True)
-def _put(left, right, piece, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _put(left, right, piece, joins):
     key, mask = (np.int64(left) << _ID_BITS) | right, len(joins) - 1
     at = _place(key, mask)
     while joins[at] != 0:
@@ -100,20 +96,20 @@ def _put(left, right, piece, joins):  # type: ignore[no-untyped-def]  # pragma: 
 
 
 @njit(nogil=True, cache=True)
-def _put_all(lefts, rights, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _put_all(lefts, rights, joins):
     for i in range(len(lefts)):
         if lefts[i] >= 0:
             _put(lefts[i], rights[i], i, joins)
 
 
 @njit(nogil=True, cache=True)
-def _place(key, mask):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _place(key, mask):
     """Where the search for a key begins; unsigned, because overflow of a signed product is undefined."""
     return np.int64((np.uint64(key) * _FACTOR) >> _SHIFT) & mask
 
 
 @njit(nogil=True, cache=True)
-def _join(left, right, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _join(left, right, joins):
     """The id of the joined piece, or a number larger than every id."""
     if left < 0 or right < 0:
         return np.int64(_NONE)
@@ -127,7 +123,7 @@ def _join(left, right, joins):  # type: ignore[no-untyped-def]  # pragma: no cov
 
 
 @njit(nogil=True, cache=True)
-def _by_scan(parts, size, least, ranks, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _by_scan(parts, size, least, ranks, joins):
     """Join in place, down to `least` parts; returns how many parts are left."""
     low, at = np.int64(_NONE), -1
     for i in range(size - 1):
@@ -152,7 +148,7 @@ def _by_scan(parts, size, least, ranks, joins):  # type: ignore[no-untyped-def] 
 
 
 @njit(nogil=True, cache=True)
-def _push(heap, n, entry):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _push(heap, n, entry):
     at = n
     while at > 0:
         up = (at - 1) >> 1
@@ -165,7 +161,7 @@ def _push(heap, n, entry):  # type: ignore[no-untyped-def]  # pragma: no cover -
 
 
 @njit(nogil=True, cache=True)
-def _pop(heap, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _pop(heap, n):
     top, n = heap[0], n - 1
     entry, at = heap[n], 0
     while 2 * at + 1 < n:
@@ -181,7 +177,7 @@ def _pop(heap, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compile
 
 
 @njit(nogil=True, cache=True)
-def _by_heap(parts, size, heap, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _by_heap(parts, size, heap, joins):
     """As `_by_scan`. An entry is rank · size + place: it sorts by rank, then from the left."""
     left, right = np.empty(size, np.int32), np.empty(size, np.int32)
     gone = np.zeros(size, np.bool_)
@@ -221,9 +217,7 @@ def _by_heap(parts, size, heap, joins):  # type: ignore[no-untyped-def]  # pragm
 
 
 @njit(nogil=True, cache=True)
-def solve_bpe_by_joins(  # type: ignore[no-untyped-def]
-    data, begins, ends, symbols, bytewise, letters, piece_ids, joins, longest, ids, offsets
-):  # pragma: no cover - compiled
+def solve_bpe_by_joins(data, begins, ends, symbols, bytewise, letters, piece_ids, joins, longest, ids, offsets):
     """Fill `ids` and `offsets` for all pretokens; returns the number of ids."""
     text = np.empty(longest, np.int32)
     ranks = np.empty(_SHORT + 1, np.int64)
@@ -278,9 +272,7 @@ def chain_of(
 
 
 @njit(nogil=True, cache=True)
-def _split(  # type: ignore[no-untyped-def]
-    texts, offsets, piece_ids, first_id, joins, lefts, rights, joinable
-):  # pragma: no cover - compiled
+def _split(texts, offsets, piece_ids, first_id, joins, lefts, rights, joinable):
     """Find the last join of every piece; False where it joins a piece with a higher rank."""
     parts, ranks = np.empty(_LONGEST, np.int32), np.empty(_LONGEST, np.int64)
     for p in range(len(offsets) - 1):
@@ -301,7 +293,7 @@ def _split(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _shorten(texts, offsets, cells, ids, first_id, shorter):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _shorten(texts, offsets, cells, ids, first_id, shorter):
     for p in range(len(offsets) - 1):
         node = np.int64(texts[offsets[p]])
         for at in range(offsets[p] + 1, offsets[p + 1]):
@@ -311,9 +303,7 @@ def _shorten(texts, offsets, cells, ids, first_id, shorter):  # type: ignore[no-
 
 
 @njit(nogil=True, cache=True)
-def _characters_of(  # type: ignore[no-untyped-def]
-    texts, offsets, piece_ids, lefts, rights, joins, whole, spaced, doubtful
-):  # pragma: no cover - compiled
+def _characters_of(texts, offsets, piece_ids, lefts, rights, joins, whole, spaced, doubtful):
     """Find the piece that the bytes of each character of the first plane are joined to, beside any neighbour.
 
     A neighbour may take some of the bytes first, by a join of a lower rank: such pairs of characters are entered in
@@ -360,16 +350,14 @@ def _characters_of(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _put_bytes_of(data, before, size, space, piece_ids, parts):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _put_bytes_of(data, before, size, space, piece_ids, parts):
     parts[0] = space
     for i in range(size):
         parts[before + i] = piece_ids[data[i] + 1]
 
 
 @njit(nogil=True, cache=True)
-def _joined_first(  # type: ignore[no-untyped-def]
-    parts, before, size, char, space, texts, offsets, lefts, rights, joins, takers, more, doubtful
-):  # pragma: no cover - compiled
+def _joined_first(parts, before, size, char, space, texts, offsets, lefts, rights, joins, takers, more, doubtful):
     """Join the bytes of a character, and the space `before` it, in place; returns how many parts are left, and `_DOUBT` or 0.
 
     Where a neighbour may take a part at an end away before it is joined here, by a join of a lower rank, the two characters
@@ -402,7 +390,7 @@ def _joined_first(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _end_character(texts, offsets, piece, last):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _end_character(texts, offsets, piece, last):
     """The first, or last, character of a piece; -1 where it has only some bytes of it, or is beyond the first plane."""
     begin, end = offsets[piece], offsets[piece + 1]
     at = end - 1 if last else begin
@@ -419,14 +407,14 @@ def _end_character(texts, offsets, piece, last):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _pair(left, right):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _pair(left, right):
     """A place for two characters among `_PAIRS`; where others share it, they are looked at for nothing."""
     key = (np.uint64(left) << np.uint64(16)) | np.uint64(right)
     return ((key * _FACTOR) >> _SHIFT) & np.uint64(_PAIRS - 1)
 
 
 @njit(nogil=True, cache=True)
-def _left_alone(left, right, joins, lefts, rights):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _left_alone(left, right, joins, lefts, rights):
     """Whether two pieces, as a text of their own, stay these two."""
     limit = np.int64(_NONE)
     while True:
@@ -446,7 +434,7 @@ def _left_alone(left, right, joins, lefts, rights):  # type: ignore[no-untyped-d
 
 
 @njit(nogil=True, cache=True)
-def _longest(text, at, stop, walk):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _longest(text, at, stop, walk):
     """The longest piece that begins at a place."""
     node = np.int64(text[at])
     found = walk[np.uint64(2 * node + 1)]
@@ -466,9 +454,7 @@ def _longest(text, at, stop, walk):  # type: ignore[no-untyped-def]  # pragma: n
 
 
 @njit(nogil=True, cache=True)
-def _by_chain(  # type: ignore[no-untyped-def]
-    text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, pairs, ids, used
-):  # pragma: no cover - compiled
+def _by_chain(text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, pairs, ids, used):
     """Write the pieces of symbols that are all known; returns where the next id goes.
 
     `left_at` holds the pretoken in which a place was left for good; `pairs` keeps neighbours seen lately, and in the lowest bit
@@ -505,9 +491,7 @@ def _by_chain(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _by_characters(  # type: ignore[no-untyped-def]
-    data, begin, end, whole, spaced, doubtful, parts
-):  # pragma: no cover - compiled
+def _by_characters(data, begin, end, whole, spaced, doubtful, parts):
     """Fill `parts` with the first pieces of the characters; returns how many, or -1 if one of them is not certain."""
     size, at = 0, begin
     while at < end:
@@ -533,10 +517,10 @@ def _by_characters(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def solve_bpe(  # type: ignore[no-untyped-def]
+def solve_bpe(
     data, begins, ends, symbols, bytewise, letters,
     walk, shorter, sizes, lefts, rights, joins, whole, spaced, doubtful, longest, ids, offsets,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """Fill `ids` and `offsets` for all pretokens; returns the number of ids."""
     text, parts, ranks = np.empty(longest, np.int32), np.empty(_SHORT, np.int32), np.empty(_SHORT, np.int64)
     left_at, pairs = np.full(longest + 1, -1, np.int64), np.full(_SEEN_PAIRS, -1, np.int64)

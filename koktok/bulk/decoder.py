@@ -18,10 +18,11 @@ from array import array
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok import hangul
 from koktok.bulk.arrays import checked_flat
@@ -30,10 +31,6 @@ from koktok.bulk.texts import CODEC
 from koktok.model.decoding import checked_ids
 from koktok.model.vocab import MARK, Vocab
 from koktok.text.prefix import Prefix, without_prefix
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _BATCH = 1 << 17  # ids handed to a thread at once: their text stays in the second cache until strings are made of it
 _INLINE = 7
@@ -181,9 +178,7 @@ def _batches(offsets: NDArray[np.int64]) -> list[int]:
 
 
 @njit(nogil=True, cache=True)
-def _measure(  # type: ignore[no-untyped-def]
-    ids, offsets, limit, most, records, state
-):  # pragma: no cover - compiled
+def _measure(ids, offsets, limit, most, records, state):
     """Most units that the tokens become; in `state`, bytes of those that are bytes."""
     total, raw = np.int64(0), np.int64(0)
     for at in range(offsets[0], offsets[-1]):
@@ -197,7 +192,7 @@ def _measure(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _settle(run, size, bytewise, out, used, state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _settle(run, size, bytewise, out, used, state):
     """Units of a run of bytes, what is no UTF-8 as U+FFFD; returns where the next unit goes."""
     begin, at, pairs, nulls = used, np.int64(0), np.int64(0), np.int64(0)
     while at < size:
@@ -251,7 +246,7 @@ def _settle(run, size, bytewise, out, used, state):  # type: ignore[no-untyped-d
 
 
 @njit(nogil=True, cache=True)
-def _copied(units, begin, end, out, used, state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _copied(units, begin, end, out, used, state):
     """The units of a token written out; returns where the next unit goes."""
     for k in range(begin, end):
         unit = units[k]
@@ -263,10 +258,10 @@ def _copied(units, begin, end, out, used, state):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, cache=True)
-def _write(  # type: ignore[no-untyped-def]
+def _write(
     ids, offsets, limit, records, record_words, longs, long_ends, firsts, first_ends, texts, ends, marked, bytewise, run,
     out, words, closes, paired, state,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """Units of all documents, a null between them; returns how many.
 
     In `closes`, where each document ends; in `paired`, whether it holds surrogate pairs; in `state`, how many of these there

@@ -15,10 +15,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import chain, islice
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.bulk.arrays import id_type
 from koktok.bulk.known_patterns import classes_of, cut_published
@@ -29,16 +30,11 @@ from koktok.bulk.units import NOT_PLAIN, cut_threes, cut_units, cuts_of, joints_
 from koktok.errors import UsageError
 from koktok.model.special import cut_at
 from koktok.model.tokens import Tokens
+from koktok.model.vocab import Vocab
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.patterns import PublishedPattern
 from koktok.text.prefix import SPACE_MARK, Prefix
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.model.vocab import Vocab
-    from koktok.text.pretokenize import Pattern
-
+from koktok.text.pretokenize import Pattern
 
 _ROOM = 1 << 16
 """Units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out."""
@@ -240,9 +236,7 @@ def _arranged(
 
 
 @njit(nogil=True, cache=True)
-def _arrange(  # type: ignore[no-untyped-def]
-    ids, offsets, specials, closes, before, after, out, ends
-):  # pragma: no cover - compiled
+def _arrange(ids, offsets, specials, closes, before, after, out, ends):
     used, part = 0, 0
     for document in range(len(closes)):
         for i in before:

@@ -9,16 +9,13 @@ some of the patterns.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.bulk.units import NOT_PLAIN, code_point
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _AS_TYPED, _FIRST, _BEHIND = range(3)
 
@@ -90,12 +87,12 @@ def cut_published(
     if name == "superbpe":
         n = _cut_numbers(data, begins, ends, classes, out[0], out[1], upto)
     else:
-        n = _cut(data, begins, ends, classes, *RULES[name], out[0], out[1], upto)
+        n = _cut(data, begins, ends, classes, RULES[name], out[0], out[1], upto)
     return out[0, :n], out[1, :n], upto
 
 
 @njit(nogil=True, cache=True)
-def _class_at(data, at, end, classes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _class_at(data, at, end, classes):
     """The class of a character and where the next one is; a class of its own at the end."""
     if at >= end:
         return np.int64(NOT_PLAIN), at
@@ -104,7 +101,7 @@ def _class_at(data, at, end, classes):  # type: ignore[no-untyped-def]  # pragma
 
 
 @njit(nogil=True, cache=True)
-def _run(data, at, end, classes, members):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _run(data, at, end, classes, members):
     """Where a run of characters ends whose classes are bits of `members`."""
     while at < end:
         kind, after = _class_at(data, at, end, classes)
@@ -115,7 +112,7 @@ def _run(data, at, end, classes, members):  # type: ignore[no-untyped-def]  # pr
 
 
 @njit(nogil=True, cache=True)
-def _letters(data, at, end, classes, cased):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _letters(data, at, end, classes, cased):
     """Where the letters end that one pretoken takes: with `cased`, U*L+ or else U+L*, where letters without case are both."""
     if not cased:
         return _run(data, at, end, classes, (1 << _LETTER) | (1 << _UPPER) | (1 << _LOWER))
@@ -132,7 +129,7 @@ def _letters(data, at, end, classes, cased):  # type: ignore[no-untyped-def]  # 
 
 
 @njit(nogil=True, cache=True)
-def _contracted(data, at, end, folded):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _contracted(data, at, end, folded):
     """Where the contraction ends that begins here: 's, 't, 'm, 'd, 're, 've, 'll; this place where none does."""
     if at >= end or data[at] != 0x27:
         return at
@@ -150,10 +147,9 @@ def _contracted(data, at, end, folded):  # type: ignore[no-untyped-def]  # pragm
 
 
 @njit(nogil=True, cache=True)
-def _next(  # type: ignore[no-untyped-def]
-    data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions, across
-):  # pragma: no cover - compiled
+def _next(data, at, end, classes, rules):
     """Where the pretoken ends that begins at a place."""
+    any_before, digits, line_ends, slashes, cased, contractions, across = rules
     letters = (1 << _LETTER) | (1 << _UPPER) | (1 << _LOWER)
     rest = (1 << _REST) | (1 << _SLASH) | (1 << _APOSTROPHE)
     white = (1 << _SPACE) | (1 << _NEWLINE) | (1 << _BLANK)
@@ -208,28 +204,13 @@ def _next(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _cut(  # type: ignore[no-untyped-def]
-    data,
-    begins,
-    ends,
-    classes,
-    any_before,
-    digits,
-    line_ends,
-    slashes,
-    cased,
-    contractions,
-    across,
-    out_begins,
-    out_ends,
-    upto,
-):  # pragma: no cover - compiled
+def _cut(data, begins, ends, classes, rules, out_begins, out_ends, upto):
     n = 0
     for unit in range(len(begins)):
         at, end = begins[unit], ends[unit]
         while at < end:
             out_begins[n] = at
-            at = _next(data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions, across)
+            at = _next(data, at, end, classes, rules)
             out_ends[n] = at
             n += 1
         upto[unit + 1] = n
@@ -237,7 +218,7 @@ def _cut(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _cut_numbers(data, begins, ends, classes, out_begins, out_ends, upto):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _cut_numbers(data, begins, ends, classes, out_begins, out_ends, upto):
     """SuperBPE's: runs of numbers by themselves, whose digits are cut where a multiple of three of them is left."""
     n = 0
     for unit in range(len(begins)):
@@ -269,7 +250,7 @@ def _cut_numbers(data, begins, ends, classes, out_begins, out_ends, upto):  # ty
 
 
 @njit(nogil=True, cache=True)
-def _digits(data, at, end, classes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _digits(data, at, end, classes):
     """How many digits follow one another from a place on."""
     n = 0
     kind, at = _class_at(data, at, end, classes)

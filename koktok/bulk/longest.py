@@ -5,15 +5,13 @@ One walk down the trie for each piece, which remembers the last piece that it pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from koktok.bulk.trie import Trie, put_bytes, read_symbols, step
-
-if TYPE_CHECKING:
-    from koktok.model.vocab import Vocab
+from koktok.model.vocab import Vocab
 
 
 def wordpiece(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # noqa: ARG001
@@ -32,9 +30,7 @@ def longest(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # n
 
 
 @njit(nogil=True, cache=True)
-def _match(  # type: ignore[no-untyped-def]
-    text, start, size, node, end, cells, piece_ids
-):  # pragma: no cover - compiled
+def _match(text, start, size, node, end, cells, piece_ids):
     """The longest piece of a walk that is at `node` after symbol `end`: its id (-1: none) and its end."""
     piece, reach = np.int64(-1), start
     if end > start and piece_ids[node] >= 0:
@@ -50,10 +46,10 @@ def _match(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def solve_longest(  # type: ignore[no-untyped-def]
+def solve_longest(
     data, begins, ends, symbols, bytewise, letters,
     cells, piece_ids, longest, ids, offsets,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """Syllables, jamo, n-grams and morphemes; a character that is not listed becomes its bytes."""
     text = np.empty(longest, np.int32)
     used = 0
@@ -73,10 +69,10 @@ def solve_longest(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def solve_word(  # type: ignore[no-untyped-def]
+def solve_word(
     data, begins, ends, symbols, bytewise, letters,
     cells, piece_ids, unknown, longest, ids, offsets,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """The whole pretoken, or the unknown token."""
     text = np.empty(longest, np.int32)
     used = 0
@@ -95,10 +91,10 @@ def solve_word(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def solve_wordpiece(  # type: ignore[no-untyped-def]
+def solve_wordpiece(
     data, begins, ends, symbols, bytewise, letters,
     cells, piece_ids, inside, unknown, limit, longest, ids, offsets,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """The longest piece again and again, behind the first only continued ones; all unknown where a part is."""
     text = np.empty(longest, np.int32)
     used = 0

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.bulk.bpe import bpe
 from koktok.bulk.longest import longest, word, wordpiece
 from koktok.bulk.trie import Trie
 from koktok.bulk.unigram import unigram
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.model.vocab import Vocab, VocabKind
-
+from koktok.model.vocab import Vocab, VocabKind
 
 SOLVERS: Mapping[VocabKind, Callable[..., tuple[Any, ...]]] = {
     "unigram": unigram,

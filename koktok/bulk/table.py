@@ -12,14 +12,11 @@ is its job.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from numpy.typing import NDArray
 
 LONGEST = 32
 """Units of UTF-16: longer ones are solved each time they come."""
@@ -139,7 +136,7 @@ def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
 
 
 @njit(nogil=True, cache=True)
-def hash_units(words_at, begins, ends, hashes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def hash_units(words_at, begins, ends, hashes):
     """Fill in the hash of every unit, its lowest bits the size; 0, which no other has, where it is too long."""
     for k in range(len(begins)):
         begin, size = np.uint64(begins[k]), ends[k] - begins[k]
@@ -163,9 +160,7 @@ def hash_units(words_at, begins, ends, hashes):  # type: ignore[no-untyped-def] 
 
 
 @njit(nogil=True, cache=True)
-def _look_up(  # type: ignore[no-untyped-def]
-    words_at, begins, hashes, first, entries, longs, state, heads, jobs, places
-):  # pragma: no cover - compiled
+def _look_up(words_at, begins, hashes, first, entries, longs, state, heads, jobs, places):
     """Continue from unit `first` until all are looked up or the table is full; returns where it stopped."""
     n, n_jobs = len(begins), state[3]
     mask = np.uint64(len(entries) - 1)
@@ -236,7 +231,7 @@ def _look_up(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _rehash(old, entries, places):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _rehash(old, entries, places):
     mask = np.uint64(len(entries) - 1)
     for i in range(0, len(old), 4):
         tag = old[i + 2]
@@ -251,9 +246,7 @@ def _rehash(old, entries, places):  # type: ignore[no-untyped-def]  # pragma: no
 
 
 @njit(nogil=True, cache=True)
-def _keep(  # type: ignore[no-untyped-def]
-    places, ids, firsts, counts, entries, kept, state
-):  # pragma: no cover - compiled
+def _keep(places, ids, firsts, counts, entries, kept, state):
     used = state[2]
     for j in range(len(places)):
         if places[j] < 0:
@@ -273,7 +266,7 @@ def _keep(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def count_ids(heads, counts):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def count_ids(heads, counts):
     """How many ids units have together."""
     total = np.int64(0)
     for head in heads:
@@ -286,9 +279,7 @@ def count_ids(heads, counts):  # type: ignore[no-untyped-def]  # pragma: no cove
 
 
 @njit(nogil=True, cache=True)
-def expand(  # type: ignore[no-untyped-def]
-    heads, kept, ids, firsts, counts, out, used, closes, document, last, offsets
-):  # pragma: no cover - compiled
+def expand(heads, kept, ids, firsts, counts, out, used, closes, document, last, offsets):
     """Write the ids of units, and where the documents from `document` to `last` end among them.
 
     `out` has room for three ids more than there are: three are always written, and what is too many is written over.

@@ -12,19 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.errors import InputError
 from koktok.text.blocks import Block
 from koktok.text.normalize import Normalizer
 from koktok.text.prefix import Prefix, with_prefix
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 CODEC = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 """Units as the machine keeps numbers of 16 bits."""
@@ -226,7 +223,7 @@ def block_of_utf8(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Block:
 
 
 @njit(nogil=True, cache=True)
-def _look(data, begins, ends, fragile, doubtful):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _look(data, begins, ends, fragile, doubtful):
     """Mark the texts of which the normalizer may leave nothing; of surrogates it is not known."""
     for i in range(len(begins)):
         at = begins[i]
@@ -236,9 +233,7 @@ def _look(data, begins, ends, fragile, doubtful):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, cache=True)
-def _put_before(  # type: ignore[no-untyped-def]
-    data, begins, ends, spaced, marked, mark, out, new_begins, new_ends
-):  # pragma: no cover - compiled
+def _put_before(data, begins, ends, spaced, marked, mark, out, new_begins, new_ends):
     used = 0
     for i in range(len(begins)):
         new_begins[i] = used
@@ -255,7 +250,7 @@ def _put_before(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _to_utf16(data, closes, out, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _to_utf16(data, closes, out, ends):
     """UTF-8 of lines to UTF-16, with a null after each document; returns the place of the first byte that is none, or -1.
 
     `closes` is true for a line that ends its document; if it is empty, all do. A character that is cut off runs into the end of

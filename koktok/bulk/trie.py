@@ -11,17 +11,13 @@ Where pieces are spelled in conjoining jamo, syllables are decomposed while symb
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.bulk.units import code_point
 from koktok.model.vocab import BYTE_CHARS, MARK, SCORE_STEP, Vocab
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 NO_PIECE = 1
 """The value of a node where no piece ends; scores are at most 0."""
@@ -78,14 +74,14 @@ class Trie:
 
 
 @njit(nogil=True, cache=True)
-def step(cells, node, symbol):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def step(cells, node, symbol):
     """The child of a node by a symbol, or 0."""
     at = (cells[node] >> 32) + symbol
     return at if cells[at] & PARENT == node else np.int64(0)
 
 
 @njit(nogil=True, cache=True)
-def _nodes(texts, offsets, n_symbols, mark, mark_size):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _nodes(texts, offsets, n_symbols, mark, mark_size):
     """Number the nodes: 1 to `n_symbols` those of single symbols, then the inside, then the others as they come.
 
     Returns their number, the parent of each, the symbol that leads to it, and of every piece its node, and its node behind
@@ -122,7 +118,7 @@ def _nodes(texts, offsets, n_symbols, mark, mark_size):  # type: ignore[no-untyp
 
 
 @njit(nogil=True, cache=True)
-def _lay_out(parents, steps, n_symbols):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _lay_out(parents, steps, n_symbols):
     """Give every node a place; those with most children choose first, and only children fill the gaps."""
     nodes = len(parents)
     counts = np.zeros(nodes + 1, np.int64)
@@ -183,7 +179,7 @@ def _lay_out(parents, steps, n_symbols):  # type: ignore[no-untyped-def]  # prag
 
 
 @njit(nogil=True, cache=True)
-def _free(behind, at):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _free(behind, at):
     """The first free cell from a place on; the way there is half as long for the next one."""
     while behind[at] != at:
         behind[at] = behind[behind[at]]
@@ -192,9 +188,7 @@ def _free(behind, at):  # type: ignore[no-untyped-def]  # pragma: no cover - com
 
 
 @njit(nogil=True, cache=True)
-def _label(  # type: ignore[no-untyped-def]
-    parents, places, ends, first_id, scores, n_symbols, ids, values, depths
-):  # pragma: no cover - compiled
+def _label(parents, places, ends, first_id, scores, n_symbols, ids, values, depths):
     for node in range(1, len(parents)):
         if node <= n_symbols:
             depths[node] = 1
@@ -208,13 +202,13 @@ def _label(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _number(symbols, char):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _number(symbols, char):
     known = np.int64(symbols[char])
     return known if known > 0 else -1 - char
 
 
 @njit(nogil=True, cache=True)
-def _as_bytes(symbols, char, out, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _as_bytes(symbols, char, out, n):
     """The symbols of a character's UTF-8; returns where the next one goes."""
     if char < 0x80:
         out[n] = symbols[char]
@@ -235,9 +229,7 @@ def _as_bytes(symbols, char, out, n):  # type: ignore[no-untyped-def]  # pragma:
 
 
 @njit(nogil=True, cache=True)
-def read_symbols(  # type: ignore[no-untyped-def]
-    data, begin, end, symbols, bytewise, letters, out
-):  # pragma: no cover - compiled
+def read_symbols(data, begin, end, symbols, bytewise, letters, out):
     """Fill `out` with the symbols of a pretoken, -1 - c for a code point c that is none; returns how many."""
     n, at = 0, begin
     while at < end:
@@ -262,7 +254,7 @@ def read_symbols(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def put_bytes(out, used, symbol):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def put_bytes(out, used, symbol):
     """The byte pieces of a character that is no symbol; returns where the next id goes."""
     char = -1 - np.int64(symbol)
     if char < 0x80:

@@ -7,17 +7,13 @@ floats, ties and all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from koktok.bulk.trie import PARENT, Trie, put_bytes, read_symbols
-from koktok.model.vocab import SCORE_STEP
-
-if TYPE_CHECKING:
-    from koktok.model.vocab import Vocab
-
+from koktok.model.vocab import SCORE_STEP, Vocab
 
 _WORST = -(1 << 62)
 
@@ -29,9 +25,9 @@ def unigram(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # n
 
 
 @njit(nogil=True, cache=True)
-def solve_unigram(  # type: ignore[no-untyped-def]
+def solve_unigram(
     data, begins, ends, symbols, bytewise, letters, walk, piece_ids, depth, unknown, longest, ids, offsets
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     """Fill `ids` and `offsets` for all pretokens; returns the number of ids.
 
     `walk` holds the cell of a node followed by its value, so that a step waits for one load from memory, not two.

@@ -16,20 +16,15 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from koktok.model.vocab import Vocab
+from koktok.text.normalize import Normalizer
 from koktok.text.patterns import PublishedPattern
 from koktok.text.pretokenize import CLASSES, REST, Pattern
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.model.vocab import Vocab
-    from koktok.text.normalize import Normalizer
-
 
 NOT_PLAIN = 15
 """The mark of a character that normalization may touch."""
@@ -136,7 +131,7 @@ def joints_of(vocab: Vocab) -> NDArray[np.bool_]:
 
 
 @njit(nogil=True, cache=True)
-def code_point(data, at):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def code_point(data, at):
     """The character at a place of valid UTF-16, and how many units it takes."""
     # An unsigned place is known not to count from the end, which saves a test for each unit.
     place = np.uint64(at)
@@ -158,7 +153,7 @@ def cut_threes(
 
 
 @njit(nogil=True, cache=True)
-def _cut_threes(data, begins, ends, marks, out_begins, out_ends, upto):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _cut_threes(data, begins, ends, marks, out_begins, out_ends, upto):
     n = 0
     for unit in range(len(begins)):
         at, end, digits = begins[unit], ends[unit], 0
@@ -182,9 +177,7 @@ def _cut_threes(data, begins, ends, marks, out_begins, out_ends, upto):  # type:
 
 
 @njit(nogil=True, cache=True)
-def cut_units(  # type: ignore[no-untyped-def]
-    data, begins, ends, state, marks, cuts, unit_begins, unit_ends, plain, closes
-):  # pragma: no cover - compiled
+def cut_units(data, begins, ends, state, marks, cuts, unit_begins, unit_ends, plain, closes):
     """Units of documents, from the place in `state` on, until the documents or the room end."""
     document, at = state[0], state[1]
     room, n = len(unit_begins), 0

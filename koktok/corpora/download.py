@@ -6,6 +6,7 @@ no more than the recipe's `max_mb` of it is unpacked.
 
 from __future__ import annotations
 
+from koktok.corpora.recipe import AnySource, GitSource, LocalSource, PypiSource
 import fnmatch
 import hashlib
 import io
@@ -19,14 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from koktok.corpora.git import Commit
 from koktok.errors import CorpusError, KoktokError
 from koktok.files.process import environment
 
-if TYPE_CHECKING:
-    from koktok.corpora.recipe import AnySource, GitSource, LocalSource, PypiSource
 
 
 OFFLINE = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"

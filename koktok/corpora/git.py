@@ -6,19 +6,17 @@ computes the id of every object that comes: the files are those of the recipe, o
 
 from __future__ import annotations
 
+from koktok.corpora.recipe import GitSource
 import os
 import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from koktok.errors import CorpusError
 
-if TYPE_CHECKING:
-    from koktok.corpora.recipe import GitSource
 
 
 MIRROR = "KOKTOK_MIRROR"

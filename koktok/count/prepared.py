@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars import col
 
 from koktok.count.counts import WORD, Counts, summed
@@ -21,10 +21,6 @@ from koktok.text.blocklist import ADDRESS
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import PublishedPattern
 from koktok.text.pretokenize import Pattern
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _ASCII = [
     chr(i) for i in (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(33, 65), *range(91, 97))

@@ -15,17 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.count.counts import Counts, copied
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 WHOLE = 220_000
 """To here all distinct words are trained on (some 6 MB of text)."""
@@ -144,7 +140,7 @@ def _hashes_of(words: pl.DataFrame) -> NDArray[np.uint64]:
 
 
 @njit(nogil=True, cache=True)
-def _hashes(data, sizes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _hashes(data, sizes):
     """FNV-1a of each word's bytes, mixed as MurmurHash3 ends: of no library's version, and the same on every machine."""
     found = np.empty(len(sizes), np.uint64)
     at = 0

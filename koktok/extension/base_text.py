@@ -10,9 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.count import Counts
 from koktok.count.counting import CountResult
@@ -27,10 +28,6 @@ from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.text.normalize import normalized
 from koktok.training.lattice import TRUST
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _BATCH = 1 << 15
 _TRUST = np.array([TRUST.get(kind.label, TRUST["rest"]) for kind in BoundaryKind])

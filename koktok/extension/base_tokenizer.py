@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.adapters import LibraryTokenizer, load
 from koktok.adapters.added_tokens import FolderTokens, folder_tokens
@@ -29,10 +30,6 @@ from koktok.formats.tiktoken import Ranks
 from koktok.formats.vocabularies import folder_of
 from koktok.hangul import SYLLABLE
 from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 BaseModelKind = Literal["bytes", "chars", "unigram"]
 

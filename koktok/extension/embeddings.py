@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
@@ -29,10 +30,6 @@ from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, open_regular, read_bounded, typed, write_folder
 from koktok.formats.detect import IN_A_FOLDER
 from koktok.progress import OnProgress
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 METHODS: Final[Mapping[Method, str]] = {
     "mean": "both rows are the mean of the old rows (Gee et al. 2022, Fast Vocabulary Transfer, arXiv:2402.09977)",

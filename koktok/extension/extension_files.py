@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from koktok.errors import ArtifactError, UsageError
@@ -28,9 +29,6 @@ from koktok.files import Product, checked, read_bounded, read_utf8
 from koktok.files.sentencepiece_model import NORMAL, UNUSED, ModelProto
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 EXTENSION: Final = "extension.json"
 """The file by which a folder is recognized as an extension."""

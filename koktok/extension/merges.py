@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from numpy.typing import NDArray
 
 UNKNOWN = -1
 _BASE = np.uint64(0x9E3779B97F4A7C15 | 1)
@@ -26,7 +23,7 @@ _OPEN = 0.5  # share of the hash table that is used at most
 
 
 @njit(cache=True)
-def _hashes(data, start, hashes, powers):  # type: ignore[no-untyped-def] # pragma: no cover
+def _hashes(data, start, hashes, powers):
     for i in range(len(start) - 1):
         h, p = np.uint64(0), np.uint64(1)
         for k in range(start[i], start[i + 1]):
@@ -75,7 +72,7 @@ class TokenRows(NamedTuple):
 
 
 @njit(cache=True)
-def _slot(pairs, key):  # type: ignore[no-untyped-def] # pragma: no cover
+def _slot(pairs, key):
     hashes, table = pairs[0], pairs[7]
     mask = len(table) - 1
     h = np.int64((key ^ (key >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(20)) & mask
@@ -85,7 +82,7 @@ def _slot(pairs, key):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _candidate(pairs, used, key, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
+def _candidate(pairs, used, key, left, right):
     h = _slot(pairs, key)
     c = pairs[7][h]
     if c < 0:
@@ -98,7 +95,7 @@ def _candidate(pairs, used, key, left, right):  # type: ignore[no-untyped-def] #
 
 
 @njit(cache=True)
-def _put(pairs, places, used, c, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _put(pairs, places, used, c, place):
     at = used[1]
     places[0][at], places[1][at], places[2][at] = place, pairs[5][c], c
     pairs[5][c] = at
@@ -107,7 +104,7 @@ def _put(pairs, places, used, c, place):  # type: ignore[no-untyped-def] # pragm
 
 
 @njit(cache=True)
-def _key(text, names, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _key(text, names, place):
     """The hash of the pair that starts at `place`, and whether there is one."""
     symbol, right_of = text[0], text[1]
     if place < 0 or right_of[place] < 0 or symbol[place] < 0 or symbol[right_of[place]] < 0:
@@ -117,7 +114,7 @@ def _key(text, names, place):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _note(text, names, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _note(text, names, pairs, places, used, place):
     """Add the pair that starts at `place` to its candidate."""
     key, there = _key(text, names, place)
     if there:
@@ -128,7 +125,7 @@ def _note(text, names, pairs, places, used, place):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _forget(text, names, pairs, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _forget(text, names, pairs, place):
     key, there = _key(text, names, place)
     if there:
         c = pairs[7][_slot(pairs, key)]
@@ -137,7 +134,7 @@ def _forget(text, names, pairs, place):  # type: ignore[no-untyped-def] # pragma
 
 
 @njit(cache=True)
-def _note_all(text, names, pairs, places, used):  # type: ignore[no-untyped-def] # pragma: no cover
+def _note_all(text, names, pairs, places, used):
     for place in range(len(text[0])):
         if text[0][place] == -1 and text[4][place] != 0:
             c = _candidate(pairs, used, text[4][place], -1, -1)
@@ -147,7 +144,7 @@ def _note_all(text, names, pairs, places, used):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _mergeable(text, names, pairs, listed, n_old, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _mergeable(text, names, pairs, listed, n_old, place):
     """The symbol that the pair at `place` is merged to, or -1; of three old symbols the base has to list the merge."""
     key, there = _key(text, names, place)
     c = pairs[7][_slot(pairs, key)] if there else -1
@@ -164,7 +161,7 @@ def _mergeable(text, names, pairs, listed, n_old, place):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _merge(text, names, pairs, places, used, place, joined):  # type: ignore[no-untyped-def] # pragma: no cover
+def _merge(text, names, pairs, places, used, place, joined):
     symbol, right_of, before = text[0], text[1], text[2]
     second = right_of[place]
     first, third = before[place], right_of[second]
@@ -180,7 +177,7 @@ def _merge(text, names, pairs, places, used, place, joined):  # type: ignore[no-
 
 
 @njit(cache=True)
-def _follow(text, names, pairs, places, used, listed, n_old, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _follow(text, names, pairs, places, used, listed, n_old, place):
     """Merge the token at `place` with its neighbours while a piece allows it: the lowest rank first, then the leftmost."""
     while True:
         first = text[2][place]
@@ -194,7 +191,7 @@ def _follow(text, names, pairs, places, used, listed, n_old, place):  # type: ig
 
 
 @njit(cache=True)
-def _standing(pairs, places, c):  # type: ignore[no-untyped-def] # pragma: no cover
+def _standing(pairs, places, c):
     places_of_c = np.empty(pairs[6][c], np.int32)
     k = pairs[5][c]
     for n in range(len(places_of_c)):
@@ -204,7 +201,7 @@ def _standing(pairs, places, c):  # type: ignore[no-untyped-def] # pragma: no co
 
 
 @njit(cache=True)
-def _join(text, names, pairs, places, used, listed, n_old, c, joined, where, first):  # type: ignore[no-untyped-def] # pragma: no cover
+def _join(text, names, pairs, places, used, listed, n_old, c, joined, where, first):
     """Make `joined` of a candidate at its places from the `first` on; return the place where the table was full, or -1."""
     key = pairs[0][c]
     pairs[2][c] = joined
@@ -230,7 +227,7 @@ def _join(text, names, pairs, places, used, listed, n_old, c, joined, where, fir
 
 
 @njit(cache=True)
-def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
+def _rehash(pairs, n):
     for c in range(n):
         pairs[7][_slot(pairs, pairs[0][c])] = c
 

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt
 
 from koktok.corpora.paths import as_text
@@ -37,10 +38,6 @@ from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
 from koktok.text.sources import read
 from koktok.tokenizer.agree import Ids, agree
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 PRUNED: Final = "pruned.json"
 """The file by which a folder is recognized as a pruned vocabulary."""

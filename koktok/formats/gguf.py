@@ -12,22 +12,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import open_regular, typed, write_file
 from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.formats.sentencepiece import charsmap, differences
-from koktok.model.special import ROLES
+from koktok.model.special import ROLES, Style
 from koktok.model.vocab import KINDS, Vocab, splits
-from koktok.text.normalize import JamoNormalizer
+from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED
-
-if TYPE_CHECKING:
-    from koktok.model.special import Style
-    from koktok.text.normalize import Normalizer
-    from koktok.text.pretokenize import Pattern
-
+from koktok.text.pretokenize import Pattern
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, with SentencePiece's numbers and the names of `gguf.TokenType`."""

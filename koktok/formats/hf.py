@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError
@@ -26,9 +26,7 @@ from koktok.model.special import ROLES, Style, style_for
 from koktok.model.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, START, Prefix
-
-if TYPE_CHECKING:
-    from koktok.text.pretokenize import Pattern
+from koktok.text.pretokenize import Pattern
 
 
 def tokenizer_json(

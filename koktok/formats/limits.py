@@ -10,15 +10,12 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from koktok.model.special import ROLES
 from koktok.model.vocab import KINDS, Vocab
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
-from koktok.text.pretokenize import first_crossing
-
-if TYPE_CHECKING:
-    from koktok.text.pretokenize import Pattern
+from koktok.text.pretokenize import Pattern, first_crossing
 
 
 @cache

@@ -21,16 +21,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.model.vocab import BYTE_PIECES, WITH_UNKNOWN, Vocab, spell
 from koktok.text.prefix import SPACE_MARK, Prefix
 from koktok.text.pretokenize import Pattern, first_crossing
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST_APART: Final = 16
 """Maximum number of characters that are split off one by one; more nodes would cost more than a pattern."""

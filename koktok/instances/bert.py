@@ -11,7 +11,6 @@ With sentence order (Lan et al. 2020, ALBERT) the second text always follows, an
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -19,10 +18,7 @@ from numba import njit
 from koktok.errors import InputError
 from koktok.instances.draws import digests, uniforms
 from koktok.instances.layout import Layout
-
-if TYPE_CHECKING:
-    from koktok.instances.packing import PackedShard
-
+from koktok.instances.packing import PackedShard
 
 _USE = 3
 _TRIES = 10  # to draw another document, as in BERT's own code
@@ -68,14 +64,12 @@ def pairs_layout(shard: PackedShard, room: int, *, seed: int, epoch: int, order:
 
 
 @njit(nogil=True, cache=True)
-def _aim(short, length, room, short_seq_prob):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _aim(short, length, room, short_seq_prob):
     return _LEAST + np.int64(length * (room - _LEAST)) if short < short_seq_prob else room
 
 
 @njit(nogil=True, cache=True)
-def _pairs(  # type: ignore[no-untyped-def]
-    documents, sentence_ends, sentences, keys, room, drawn, places, order, short_seq_prob, begins, ends, labels
-):  # pragma: no cover - compiled
+def _pairs(documents, sentence_ends, sentences, keys, room, drawn, places, order, short_seq_prob, begins, ends, labels):
     n, total = 0, len(documents) - 1
     for document in range(total):
         first, last = sentences[document], sentences[document + 1]

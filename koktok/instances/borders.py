@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok import hangul
+from koktok.adapters import LibraryTokenizer
 from koktok.bulk.encoder import BATCH, DOCUMENTS, Encoder, workers_of
+from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Texts
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
@@ -27,13 +29,6 @@ from koktok.model.tokens import Tokens
 from koktok.text.blocks import Block
 from koktok.text.normalize import nfc
 from koktok.tokenizer import TrainedTokenizer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.adapters import LibraryTokenizer
-    from koktok.bulk.solvers import Solver
-
 
 _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries
 
@@ -169,7 +164,7 @@ class _Marking:
 
 
 @njit(nogil=True, cache=True)
-def _blanks(data, begins, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _blanks(data, begins, ends):
     """The number of spaces that each word begins with."""
     counts = np.zeros(len(begins), np.int64)
     for i in range(len(begins)):

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.adapters.open import load
 from koktok.errors import InputError, UsageError
@@ -24,9 +25,6 @@ from koktok.instances.plan import Plan
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.write import manifest_of
 from koktok.tokenizer import TrainedTokenizer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class KoktokCollator:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def digests(ids: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.instances.masking import IGNORED
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.write import manifest_of, record_batches
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 BINS = 8
 """Bins of the lengths."""

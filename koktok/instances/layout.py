@@ -7,15 +7,13 @@ the mapped shard. No instance crosses a shard, and the layout of a shard is a fu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.instances.packing import PackedShard
+from koktok.instances.packing import PackedShard
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,9 +91,7 @@ def sentences_layout(shard: PackedShard, room: int, *, across: bool, between: in
 
 
 @njit(nogil=True, cache=True)
-def _sentences(  # type: ignore[no-untyped-def]
-    documents, sentence_ends, sentences, room, across, between, starts, begins, ends
-):  # pragma: no cover - compiled
+def _sentences(documents, sentence_ends, sentences, room, across, between, starts, begins, ends):
     n, used, size = 0, 0, 0  # instances; segments; tokens of the open instance
     for document in range(len(documents) - 1):
         at = documents[document]
@@ -150,17 +146,17 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
 
 
 @njit(nogil=True, cache=True)
-def _sizes(starts, begins, ends, which, sizes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _sizes(starts, begins, ends, which, sizes):
     for k in range(len(which)):
         for segment in range(starts[which[k]], starts[which[k] + 1]):
             sizes[k] += ends[segment] - begins[segment]
 
 
 @njit(nogil=True, cache=True)
-def _gather(  # type: ignore[no-untyped-def]
+def _gather(
     ids, marks, starts, begins, ends, which, head, between, tail, first_kind, other_kind,
     out_ids, out_marks, kinds, offsets,
-):  # fmt: skip  # pragma: no cover - compiled
+):  # fmt: skip
     for k in range(len(which)):
         at = offsets[k]
         first, last = starts[which[k]], starts[which[k] + 1]

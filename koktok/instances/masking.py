@@ -20,10 +20,11 @@ span       a run of 1 to 10 morphemes, geometric with p = .2 (SpanBERT's whole w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from koktok.errors import UsageError
@@ -31,10 +32,6 @@ from koktok.instances.draws import digests, uniforms
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL
 from koktok.recipe import Options
 from koktok.segment import Whitespace
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 Rate = Annotated[float, Field(gt=0, lt=1)]
 Unit = Literal["token", "eojeol", "morpheme", "stem", "span"]
@@ -148,7 +145,7 @@ class Masking(Options):
 
 
 @njit(nogil=True, cache=True)
-def _units(marks, begin, end, unit, drawn, at, firsts, lengths, kinds):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _units(marks, begin, end, unit, drawn, at, firsts, lengths, kinds):
     """Find the units of an instance: the first token of each, its number of tokens, and its kind (0 stem, 1 ending, 2 symbol).
 
     Returns their number, and the place behind the numbers that were taken from `at` on.
@@ -186,9 +183,7 @@ def _units(marks, begin, end, unit, drawn, at, firsts, lengths, kinds):  # type:
 
 
 @njit(nogil=True, cache=True)
-def _choose(  # type: ignore[no-untyped-def]
-    marks, offsets, unit, rate, most, drawn, places, chosen
-):  # pragma: no cover - compiled
+def _choose(marks, offsets, unit, rate, most, drawn, places, chosen):
     longest = 1
     for k in range(len(offsets) - 1):
         longest = max(longest, offsets[k + 1] - offsets[k])
@@ -229,9 +224,7 @@ def _choose(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _replace(  # type: ignore[no-untyped-def]
-    ids, offsets, chosen, mask_prob, random_prob, mask_id, ordinary, drawn, places, read, labels
-):  # pragma: no cover - compiled
+def _replace(ids, offsets, chosen, mask_prob, random_prob, mask_id, ordinary, drawn, places, read, labels):
     for k in range(len(offsets) - 1):
         begin, end = offsets[k], offsets[k + 1]
         at = places[k]

@@ -18,11 +18,13 @@ from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from koktok.adapters import LibraryTokenizer
 from koktok.bulk.arrays import id_type
 from koktok.errors import ArtifactError, InputError, MissingExtraError
 from koktok.files import Checkpoint, read_manifest, resumable
@@ -37,12 +39,6 @@ from koktok.text.records import ReadReport
 from koktok.text.sources import Source
 from koktok.token_files import skip_finished
 from koktok.tokenizer import TrainedTokenizer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.adapters import LibraryTokenizer
-
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from koktok.errors import UsageError
@@ -19,13 +20,8 @@ from koktok.instances.bert import check_pairs, pairs_layout
 from koktok.instances.draws import shuffled
 from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
 from koktok.instances.masking import Masking
+from koktok.instances.packing import Packed, PackedShard
 from koktok.recipe import Options
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.instances.packing import Packed, PackedShard
-
 
 InstanceKind = Literal["mlm", "bert"]
 STYLE = "koktok export TOKENIZER --to hf --style bert -o FOLDER, and FOLDER in its place"

@@ -10,18 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from koktok.adapters import LibraryTokenizer
 from koktok.tokenizer import TrainedTokenizer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.adapters import LibraryTokenizer
-
 
 EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8
 """Marks, as bits: a token begins an eojeol; begins a morpheme; belongs to a particle, ending or copula; is punctuation."""
@@ -154,7 +150,7 @@ class TokenFacts:
 
 
 @njit(nogil=True, cache=True)
-def _join_blanks(ids, offsets, blank, closes, marks):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _join_blanks(ids, offsets, blank, closes, marks):
     """Move the beginning of an eojeol to the white space before it."""
     for row in range(len(offsets) - 1):
         for at in range(offsets[row] + 1, offsets[row + 1]):

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import threading
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.bulk.texts import CODEC, Texts
 from koktok.count import Counts
 from koktok.hangul import has_syllable
-from koktok.segment import Policy, Whitespace, segment_counts
+from koktok.segment import Policy, Segmenter, Whitespace, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.segmented import BoundaryKind
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.segment import Segmenter
-
 
 _ENDINGS = (BoundaryKind.JOSA, BoundaryKind.JOSA_CHAIN, BoundaryKind.EOMI, BoundaryKind.EOMI_CHAIN, BoundaryKind.COPULA)
 

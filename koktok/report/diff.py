@@ -13,18 +13,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from koktok.metrics import Difference, GoldPage, Page, PageTokens, Table, Units, boundary_table, metrics
+from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.statistics import paired
 from koktok.progress import SPACE, OnProgress
-
-if TYPE_CHECKING:
-    from koktok.metrics.gold import GoldCorpus
-    from koktok.tokenizer.protocol import Tokenizer
-
+from koktok.tokenizer.protocol import Tokenizer
 
 RESAMPLES: Final = 1000
 BATCH: Final = 1024

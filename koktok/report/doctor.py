@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -24,10 +24,7 @@ from koktok.metrics.coverage import coverage
 from koktok.model.vocab import readable_bytes
 from koktok.progress import OnProgress
 from koktok.text.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
-
-if TYPE_CHECKING:
-    from koktok.tokenizer.protocol import Tokenizer
-
+from koktok.tokenizer.protocol import Tokenizer
 
 Severity = Literal["note", "warning", "error"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warning", "error")

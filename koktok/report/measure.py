@@ -11,22 +11,19 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from koktok.errors import KoktokError, UsageError
 from koktok.hangul import has_syllable
 from koktok.metrics import Difference, GoldPage, Metric, Scores, Settings, compare, holm, metrics, score
 from koktok.metrics import scoring as metrics_of
+from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.scoring import DEFAULT
 from koktok.progress import OnProgress, silent
 from koktok.report.names import distinct
 from koktok.report.schema import Report, Sentence
 from koktok.report.scored import gold_info, span_info, texts_of
-
-if TYPE_CHECKING:
-    from koktok.metrics.gold import GoldCorpus
-    from koktok.tokenizer.protocol import Tokenizer
-
+from koktok.tokenizer.protocol import Tokenizer
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
 """Measures whose paired difference from the reference is drawn and tested."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from koktok.metrics import GoldPage, Text
 from koktok.metrics.boundaries import trivial_rows
 from koktok.metrics.gold import GOLD_BOUNDARIES
+from koktok.metrics.spans import SpanPage
 from koktok.report.schema import GoldInfo, SpanInfo, TextInfo
-
-if TYPE_CHECKING:
-    from koktok.metrics import GoldPage, Text
-    from koktok.metrics.spans import SpanPage
 
 
 def texts_of(text: Text | None) -> list[TextInfo]:

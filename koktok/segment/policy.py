@@ -10,16 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.errors import UsageError
 from koktok.hangul import is_syllable, split
 from koktok.segment.segmented import BoundaryKind, Cut
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Morpheme(NamedTuple):

@@ -10,15 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import compress, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.count import Counts
 from koktok.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class BoundaryKind(IntEnum):

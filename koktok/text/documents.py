@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.text.blocks import Block
-
+from koktok.text.blocks import Block
 
 HELD_TOGETHER = 50
 """Lines that are held out together, because neighbours share a topic and often whole sentences."""

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.model.vocab import BYTE_PIECES, Vocab, spell
 from koktok.segment.segmented import BoundaryKind
@@ -31,9 +32,6 @@ from koktok.training.pairs import INSIDE, UNKNOWN, GainQueue, PairCounter
 from koktok.training.prune import Choice
 from koktok.training.selection import Selection, Trial, point_of, train_points
 from koktok.training.superwords import crosses_space
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _REPORT = 256  # merges between two calls of on_progress
 

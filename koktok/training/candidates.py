@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.hangul import syllable_mask
 from koktok.recipe import Price
@@ -22,10 +23,6 @@ from koktok.segment.segmented import SegmentedCounts
 from koktok.training.lattice import Lattice
 from koktok.training.price import common_cuts, prices_in_bits
 from koktok.training.superwords import SuperwordPolicy, crosses_space, spaces
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 PLAIN = 5 / 3
 """Pieces without a syllable may be so much longer: a syllable is two or three letters, and English words and indentation
@@ -235,7 +232,7 @@ def mine(
 
 
 @njit(nogil=True, cache=True)
-def _level(k, plain, place, number, text):  # type: ignore[no-untyped-def]
+def _level(k, plain, place, number, text):
     """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
 
     By number: the place where it was seen first, `every` occurrence, and of those that follow the policy the occurrences,
@@ -287,7 +284,7 @@ def _level(k, plain, place, number, text):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _slot(key, keys, table):  # type: ignore[no-untyped-def]
+def _slot(key, keys, table):
     """Where a table has the number of a key, or its first free place for it."""
     last = len(table) - 1
     at = (key * np.int64(0x9E3779B97F4A7C15 - (1 << 64))) >> np.int64(20) & last  # Fibonacci hashing
@@ -297,7 +294,7 @@ def _slot(key, keys, table):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _frequent(place, number, frequent):  # type: ignore[no-untyped-def]
+def _frequent(place, number, frequent):
     """The places of frequent strings, and the numbers there."""
     places, numbers = np.empty(len(place) + 1, np.int64), np.empty(len(place) + 1, np.int64)
     n = 0
@@ -370,7 +367,7 @@ def _lattice(
 
 
 @njit(nogil=True, cache=True)
-def _fill(end, k, ids, at, length, piece):  # type: ignore[no-untyped-def]
+def _fill(end, k, ids, at, length, piece):
     for i in range(len(end)):
         e = at[end[i]]
         length[e], piece[e] = k, ids[i]

@@ -12,18 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.errors import UsageError
 from koktok.hangul import syllable_mask
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 SHARDS = 8
 """Words are worked on in this many runs, whatever the number of threads, and the partial sums are added in order:
@@ -169,7 +166,7 @@ class NodePrices:
 
 
 @njit(nogil=True, cache=True)
-def _price(boundary, kind, confidence, rare, nu, mu, inside, split, swallow):  # type: ignore[no-untyped-def]
+def _price(boundary, kind, confidence, rare, nu, mu, inside, split, swallow):
     total, i = 0.0, 0
     for v in range(len(inside)):
         sure = price = 0.0
@@ -228,7 +225,7 @@ def _summed(
 
 
 @njit(nogil=True, cache=True)
-def _count(first, last, arc, piece, alive):  # type: ignore[no-untyped-def]
+def _count(first, last, arc, piece, alive):
     n = 0
     for e in range(arc[first], arc[last]):
         n += alive[piece[e]]
@@ -236,7 +233,7 @@ def _count(first, last, arc, piece, alive):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _keep(first, last, at, end, arc, length, piece, alive, arcs, lengths, pieces):  # type: ignore[no-untyped-def]
+def _keep(first, last, at, end, arc, length, piece, alive, arcs, lengths, pieces):
     """Write the arcs of living pieces into the places from `at` to `end`, and where those of each node end."""
     for v in range(first, last):
         for e in range(arc[v], arc[v + 1]):
@@ -249,7 +246,7 @@ def _keep(first, last, at, end, arc, length, piece, alive, arcs, lengths, pieces
 
 
 @njit(nogil=True, cache=True)
-def _forward(base, end, arc, length, piece, split, swallow, price, ahead, best):  # type: ignore[no-untyped-def]
+def _forward(base, end, arc, length, piece, split, swallow, price, ahead, best):
     """Cheapest cost from the first node, and the arc of the best path into a node.
 
     A piece with a price of at most 0 is dead and its arcs are passed over.
@@ -269,7 +266,7 @@ def _forward(base, end, arc, length, piece, split, swallow, price, ahead, best):
 
 
 @njit(nogil=True, cache=True)
-def _backward(base, end, arc, length, piece, split, swallow, price, behind):  # type: ignore[no-untyped-def]
+def _backward(base, end, arc, length, piece, split, swallow, price, behind):
     """Cheapest cost to the last node."""
     for k in range(end - base):
         behind[k] = np.inf
@@ -324,7 +321,7 @@ def merge_gain(
 
 
 @njit(nogil=True, cache=True)
-def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
+def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, gain):
     paid = np.empty(longest_word(0, len(node) - 1, node))  # by the tokens up to each cut
     for w in range(len(node) - 1):
         base, end = node[w], node[w + 1]
@@ -346,7 +343,7 @@ def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, ga
 
 
 @njit(nogil=True, cache=True)
-def _decode(lo, hi, node, arc, length, piece, weight, score, cut, uses):  # type: ignore[no-untyped-def]
+def _decode(lo, hi, node, arc, length, piece, weight, score, cut, uses):
     size = longest_word(lo, hi, node)
     ahead, best = np.empty(size), np.empty(size, np.int64)
     for w in range(lo, hi):
@@ -363,7 +360,7 @@ def _decode(lo, hi, node, arc, length, piece, weight, score, cut, uses):  # type
 
 
 @njit(nogil=True, cache=True)
-def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, cut, uses):  # type: ignore[no-untyped-def]
+def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, cut, uses):
     size = longest_word(lo, hi, node)
     ahead, best = np.empty(size), np.empty(size, np.int64)
     for w in range(lo, hi):
@@ -375,7 +372,7 @@ def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, c
 
 
 @njit(nogil=True, cache=True)
-def _follow(base, end, best, length, piece, n, cut, uses):  # type: ignore[no-untyped-def]
+def _follow(base, end, best, length, piece, n, cut, uses):
     """Walk the best path of a word back from its end: mark its cuts, and count its pieces `n` times."""
     v = end - 1
     while v > base:
@@ -386,7 +383,7 @@ def _follow(base, end, best, length, piece, n, cut, uses):  # type: ignore[no-un
 
 
 @njit(nogil=True, cache=True)
-def longest_word(lo, hi, node):  # type: ignore[no-untyped-def]
+def longest_word(lo, hi, node):
     """The number of nodes of the longest of some words."""
     longest = 1
     for w in range(lo, hi):
@@ -395,7 +392,7 @@ def longest_word(lo, hi, node):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, loss):  # type: ignore[no-untyped-def]
+def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, loss):
     size = longest_word(lo, hi, node)
     ahead, behind, second = np.empty(size), np.empty(size), np.empty(size)
     best, used, rank = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
@@ -446,7 +443,7 @@ def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, pric
 
 
 @njit(nogil=True, cache=True)
-def _addition_gain(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
+def _addition_gain(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):
     """As `_removal_loss`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
     size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)

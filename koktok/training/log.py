@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.hangul import count_syllables
 from koktok.model.models import model_for
 from koktok.model.vocab import Vocab
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.training.superwords import crosses_space
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MEASURED = 20_000
 """Distinct words that are encoded, the most frequent first: over .8 of running Korean text, in about a second."""

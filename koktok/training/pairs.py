@@ -7,14 +7,10 @@ neighbours only, so its cost grows with the number of places that it changes, no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from numpy.typing import NDArray
 
 UNKNOWN, INSIDE = -1, -2
 """Symbols of a character that is none, and of a place inside a token."""
@@ -29,7 +25,7 @@ UNKNOWN, INSIDE = -1, -2
 
 
 @njit(cache=True)
-def slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
+def slot(pairs, left, right):
     """The slot of a pair in the hash table of pairs, or the free slot for it."""
     lefts, rights, table = pairs[0], pairs[1], pairs[5]
     mask = len(table) - 1
@@ -42,7 +38,7 @@ def slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _change(pairs, changed, used, pair):  # type: ignore[no-untyped-def] # pragma: no cover
+def _change(pairs, changed, used, pair):
     """List a pair among those that this merge changes."""
     if pairs[7][pair] != used[3]:
         pairs[7][pair] = used[3]
@@ -51,7 +47,7 @@ def _change(pairs, changed, used, pair):  # type: ignore[no-untyped-def] # pragm
 
 
 @njit(cache=True)
-def _note(text, pairs, places, changed, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _note(text, pairs, places, changed, used, place):
     """Count the pair that starts at `place`."""
     symbol, behind, _, weight, value = text
     lefts, rights, count, newest, length, table, gain, stamp = pairs
@@ -75,13 +71,13 @@ def _note(text, pairs, places, changed, used, place):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
-def _note_all(text, pairs, places, changed, used):  # type: ignore[no-untyped-def] # pragma: no cover
+def _note_all(text, pairs, places, changed, used):
     for place in np.nonzero(text[1] >= 0)[0]:
         _note(text, pairs, places, changed, used, place)
 
 
 @njit(cache=True)
-def _forget(text, pairs, changed, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
+def _forget(text, pairs, changed, used, place):
     left, right = text[0][place], text[0][text[1][place]]
     if left >= 0 and right >= 0:
         pair = pairs[5][slot(pairs, left, right)]
@@ -91,7 +87,7 @@ def _forget(text, pairs, changed, used, place):  # type: ignore[no-untyped-def] 
 
 
 @njit(cache=True)
-def merge(text, pairs, places, changed, used, pair, joined):  # type: ignore[no-untyped-def] # pragma: no cover
+def merge(text, pairs, places, changed, used, pair, joined):
     """Merge `pair` wherever it occurs, from left to right (ㅋㅋㅋ becomes ㅋㅋ ㅋ); how often, weighted."""
     symbol, behind, before, weight = text[0], text[1], text[2], text[3]
     lefts, rights, newest, length = pairs[0], pairs[1], pairs[3], pairs[4]
@@ -125,7 +121,7 @@ def merge(text, pairs, places, changed, used, pair, joined):  # type: ignore[no-
 
 
 @njit(cache=True)
-def _gains(text, pairs):  # type: ignore[no-untyped-def] # pragma: no cover
+def _gains(text, pairs):
     """Sum the gain of every pair anew."""
     symbol, behind, _, weight, value = text
     for place in range(len(symbol)):
@@ -136,7 +132,7 @@ def _gains(text, pairs):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
+def _rehash(pairs, n):
     for pair in range(n):
         pairs[5][slot(pairs, pairs[0][pair], pairs[1][pair])] = pair
 
@@ -246,7 +242,7 @@ class PairCounter:
 
 
 @njit(cache=True)
-def _push(heap, gain, key, pair):  # type: ignore[no-untyped-def] # pragma: no cover
+def _push(heap, gain, key, pair):
     gains, keys, numbers, size = heap
     i = size[0]
     size[0] += 1
@@ -260,7 +256,7 @@ def _push(heap, gain, key, pair):  # type: ignore[no-untyped-def] # pragma: no c
 
 
 @njit(cache=True)
-def _pop(heap):  # type: ignore[no-untyped-def] # pragma: no cover
+def _pop(heap):
     gains, keys, numbers, size = heap
     first = gains[0], numbers[0]
     size[0] -= 1
@@ -282,7 +278,7 @@ def _pop(heap):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _enter(pairs, which, heap, refused, lengths, longest, lowest):  # type: ignore[no-untyped-def] # pragma: no cover
+def _enter(pairs, which, heap, refused, lengths, longest, lowest):
     """Enter the pairs that gain something and occur often enough."""
     lefts, rights, count, gain = pairs[0], pairs[1], pairs[2], pairs[6]
     for pair in which:
@@ -293,7 +289,7 @@ def _enter(pairs, which, heap, refused, lengths, longest, lowest):  # type: igno
 
 
 @njit(cache=True)
-def _best(pairs, heap, refused):  # type: ignore[no-untyped-def] # pragma: no cover
+def _best(pairs, heap, refused):
     """The pair with the highest gain, or -1."""
     while heap[3][0] > 0:
         gain, pair = _pop(heap)
@@ -303,9 +299,7 @@ def _best(pairs, heap, refused):  # type: ignore[no-untyped-def] # pragma: no co
 
 
 @njit(cache=True)
-def _merge_and_enter(  # type: ignore[no-untyped-def] # pragma: no cover
-    text, pairs, places, changed, used, pair, joined, heap, refused, lengths, longest, lowest
-):
+def _merge_and_enter(text, pairs, places, changed, used, pair, joined, heap, refused, lengths, longest, lowest):
     merge(text, pairs, places, changed, used, pair, joined)
     _enter(pairs, changed[: used[2]], heap, refused, lengths, longest, lowest)
     return _best(pairs, heap, refused)

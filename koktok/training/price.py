@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from koktok.training.lattice import Lattice
+from koktok.training.lattice import Lattice
 
 CONTRAST: Final = 0.25
 """Share of the price of a piece inside a word that its parts decide."""
@@ -62,7 +60,7 @@ def common_cuts(lattice: Lattice, cut: NDArray[np.bool_], n_pieces: int) -> NDAr
 
 
 @njit(nogil=True, cache=True)
-def _vote(node, arc, length, piece, weight, ahead, cuts, lead):  # type: ignore[no-untyped-def]
+def _vote(node, arc, length, piece, weight, ahead, cuts, lead):
     for w in range(len(node) - 1):
         for v in range(node[w] + 1, node[w + 1]):
             for e in range(arc[v], arc[v + 1]):

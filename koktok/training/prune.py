@@ -14,15 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.training.lattice import Lattice, NodeCosts, addition_gain, merge_gain, removal_loss
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 DROP = 0.25
 """Share of the pieces dropped a round. With .1 the cost after `refine` is the same to four digits."""

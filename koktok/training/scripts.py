@@ -9,18 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.errors import UsageError
 from koktok.recipe import SCRIPTS, Script
 from koktok.text.pretokenize import CLASSES
 from koktok.training.candidates import Candidates
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _LETTERS = {script: re.compile(f"[{CLASSES[script]}]") for script in SCRIPTS[:2]}
 

@@ -20,9 +20,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.model.vocab import Vocab
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
@@ -34,10 +35,6 @@ from koktok.training.scripts import by_script, floors_of
 from koktok.training.superwords import eojeol_counts
 from koktok.training.targets import FAR, NEAR, TRIALS, Boundaries, Targets
 from koktok.training.unigram_point import Point, chosen
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 MODEL_TRIALS = 5
 """Trials with a model at most; one or two are usual."""

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.count import Counts, words_of
 from koktok.errors import InputError
 from koktok.hangul import SYLLABLE
 from koktok.segment.segmented import SegmentedCounts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _PLAIN = re.compile(f" ?[{SYLLABLE}]+(?: [{SYLLABLE}]+)+")
 

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.recipe import Group
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.training.lattice import TRUST, between_syllables
 from koktok.training.unigram_point import GROUPS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 NEAR = 0.003
 """A trial is near enough at this distance from its target, a third of what is promised."""

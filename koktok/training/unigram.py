@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koktok.model.vocab import Vocab
 from koktok.training import scores as crf
@@ -21,10 +21,6 @@ from koktok.training.lattice import Lattice, cheapest, decode
 from koktok.training.prune import Choice
 from koktok.training.selection import Selection, Trial, point_of, train_points
 from koktok.training.unigram_point import Point
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 RETRAIN = 2
 """Passes over the words where scores were trained before, for pieces that are nearly the same."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from koktok.model.vocab import Vocab
 from koktok.training.alphabet import check_size
@@ -20,10 +20,6 @@ from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import Job, Learnt
 from koktok.training.lattice import Lattice, decode, longest_word
 from koktok.training.log import describe
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 SHRINK = 0.75
 """Share of the pieces that stays in a round of pruning; SentencePiece's shrinking_factor."""
@@ -195,7 +191,7 @@ def _pruned(
 
 
 @njit(nogil=True, cache=True)
-def _expectation(lo, hi, node, arc, length, piece, weight, score, expected):  # type: ignore[no-untyped-def]
+def _expectation(lo, hi, node, arc, length, piece, weight, score, expected):
     size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     loss = 0.0
@@ -228,7 +224,7 @@ def _expectation(lo, hi, node, arc, length, piece, weight, score, expected):  # 
 
 
 @njit(nogil=True, cache=True)
-def _losses(node, arc, length, piece, score, alive, freq, n_chars, loss):  # type: ignore[no-untyped-def]
+def _losses(node, arc, length, piece, score, alive, freq, n_chars, loss):
     ahead, best = np.empty(300), np.empty(300, np.int64)
     total = 0.0
     for i in range(len(freq)):

@@ -19,7 +19,7 @@ _REPORT = 256  # merges between two calls of on_progress
 
 
 @njit(cache=True)
-def _before(spelling, a, b):  # type: ignore[no-untyped-def] # pragma: no cover
+def _before(spelling, a, b):
     """-1, 0 or 1: the order of two symbols as strings."""
     for k in range(spelling.shape[1]):
         if spelling[a, k] != spelling[b, k]:
@@ -28,7 +28,7 @@ def _before(spelling, a, b):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 @njit(cache=True)
-def _best(pairs, active, symbols, length, spelling, lowest, longest):  # type: ignore[no-untyped-def] # pragma: no cover
+def _best(pairs, active, symbols, length, spelling, lowest, longest):
     """The pair with the highest score, of equal ones the smaller strings; and how many pairs stay in the running."""
     lefts, rights, count = pairs[0], pairs[1], pairs[2]
     best, best_score, kept = -1, 0.0, 0

@@ -11,24 +11,17 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.errors import ArtifactError, MissingExtraError
-from koktok.model.encoding import BLANK
+from koktok.model.encoding import BLANK, Encoding
 from koktok.model.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 from koktok.text.prefix import without_prefix
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.agree import agreement
 from koktok.verification.finding import CheckResult, shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from koktok.adapters.huggingface_adapter import HuggingFace
-    from koktok.model.encoding import Encoding
-    from koktok.tokenizer import TrainedTokenizer
-    from koktok.verification.finding import CheckResult
-    from koktok.verification.formats import Reader
-
+from koktok.verification.formats import Reader
 
 EXACT = SCORE_STEP * (1 << 24)
 """Up to here floats of 32 bits hold every multiple of a score's step, so that sums of scores are not rounded."""

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from koktok.errors import ArtifactError, KoktokError, asking
 from koktok.extension import laws
@@ -28,10 +31,6 @@ from koktok.verification.folders import probe
 from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import tricky_lines
 from koktok.verification.roles import ROLES_CHECK, ids_by_role, ids_in_transformers, roles, same_roles
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 RANDOM: Final = 10_000
 """Number of random strings that are checked besides the text, and for a byte-level base of random byte strings."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from koktok.errors import ArtifactError
 from koktok.formats.probe import PROBE, read_probe
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.agree import Ids, agreement
 from koktok.verification.finding import CheckResult
+from koktok.verification.formats import Reader
 from koktok.verification.probes import around_specials
-
-if TYPE_CHECKING:
-    from koktok.tokenizer import TrainedTokenizer
-    from koktok.verification.formats import Reader
 
 
 def specials(tokenizer: TrainedTokenizer) -> CheckResult:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from koktok.adapters.huggingface_adapter import open_hf
 from koktok.adapters.library import LibraryTokenizer
@@ -23,9 +23,7 @@ from koktok.adapters.tiktoken_adapter import open_tiktoken
 from koktok.errors import UsageError, asking
 from koktok.files import read_utf8
 from koktok.text.prefix import Prefix, with_prefix
-
-if TYPE_CHECKING:
-    from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 
 @dataclass(frozen=True)

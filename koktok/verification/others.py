@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koktok.adapters import LibraryTokenizer
 from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
@@ -17,14 +17,12 @@ from koktok.adapters.open import load_folder
 from koktok.errors import KoktokError, MissingExtraError, UsageError, asking
 from koktok.formats.folder import is_imported, is_koktoks
 from koktok.formats.probe import LINES
+from koktok.progress import OnProgress
 from koktok.tokenizer.agree import agree
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import around_specials, tricky_lines
 from koktok.verification.roles import ids_by_role, ids_in_transformers, roles, same_roles
-
-if TYPE_CHECKING:
-    from koktok.progress import OnProgress
 
 _DEFINITION = "tokenizer.json"
 _BATCH = 1000

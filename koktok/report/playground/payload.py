@@ -11,7 +11,7 @@ import base64
 import json
 import zlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koktok.adapters import LibraryTokenizer
 from koktok.adapters.tiktoken_adapter import Tiktoken
@@ -20,9 +20,7 @@ from koktok.hangul import COMPATIBILITY
 from koktok.model.vocab import SCORE_STEP, WITH_UNKNOWN
 from koktok.text.normalize import nfc_tables
 from koktok.text.patterns import PUBLISHED, TIKTOKEN, in_javascript
-
-if TYPE_CHECKING:
-    from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 
 def tables() -> dict[str, Any]:

@@ -12,15 +12,12 @@ import html
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from koktok.adapters import LibraryTokenizer
 from koktok.errors import UsageError
 from koktok.report.playground.payload import packed, payload, tables
-
-if TYPE_CHECKING:
-    from koktok.adapters import LibraryTokenizer
-    from koktok.tokenizer import TrainedTokenizer
-
+from koktok.tokenizer import TrainedTokenizer
 
 HERE: Final = Path(__file__).parent
 
