@@ -38,7 +38,7 @@ from koktok.bulk.arrays import id_type
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, open_regular, read_manifest, resumable, typed
 from koktok.model.special import special_tokens
-from koktok.model.tokens import Tokens
+from koktok.model.tokens import Tokens, running
 from koktok.progress import OnProgress
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
@@ -289,7 +289,7 @@ def _read_index(path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
         data = file.read()
     _, _, n, _ = struct.unpack_from("<QBQQ", data, 9)
     lengths = np.frombuffer(data, "<i4", n, 9 + struct.calcsize("<QBQQ"))
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    return running(lengths)
 
 
 def _write_arrow(stem: Path, tokens: Tokens) -> None:

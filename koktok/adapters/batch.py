@@ -11,7 +11,7 @@ import numpy as np
 from koktok.bulk.arrays import checked_flat, id_type
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import Texts
-from koktok.model.tokens import Tokens
+from koktok.model.tokens import Tokens, running
 from koktok.tokenizer.protocol import Allowed, Tokenizer
 
 _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
@@ -49,7 +49,7 @@ class LibraryEncoder:
             batch = make()
             rows = [[*before, *encode(text, **options).ids, *after] for text in map(batch.text, range(len(batch)))]
             flat = np.array([i for row in rows for i in row], chosen)
-            yield batch, Tokens(flat, np.cumsum([0, *map(len, rows)]))
+            yield batch, Tokens(flat, running([*map(len, rows)]))
 
 
 class LibraryDecoder:

@@ -29,6 +29,7 @@ from koktok.bulk.arrays import checked_flat
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import CODEC
 from koktok.model.decoding import checked_ids
+from koktok.model.tokens import running
 from koktok.model.vocab import MARK, Vocab
 from koktok.text.prefix import Prefix, without_prefix
 
@@ -88,7 +89,7 @@ class Decoder:
         most[raw] = sizes[raw]
         self._most = most
         self._records = records.reshape(-1)
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        ends = running(sizes)
         texts = np.frombuffer(b"".join(spelled), np.uint8)
         self._tables = (longs, long_ends, first_units, first_ends, texts, ends)
 

@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from koktok.bulk.units import code_point
+from koktok.model.tokens import running
 from koktok.model.vocab import BYTE_CHARS, MARK, SCORE_STEP, Vocab
 
 NO_PIECE = 1
@@ -46,7 +47,7 @@ class Trie:
     def of(cls, vocab: Vocab) -> Trie:
         """The trie of a vocabulary."""
         sizes = np.fromiter(map(len, vocab.pieces), np.int64, len(vocab.pieces))
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        offsets = running(sizes)
         chars = np.frombuffer("".join(vocab.pieces).encode("utf-32-le"), np.uint32)
         symbols = np.zeros(0x110000, np.int32)
         if vocab.bytewise:

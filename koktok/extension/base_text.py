@@ -22,6 +22,7 @@ from koktok.errors import InputError
 from koktok.extension.base_tokenizer import HANGUL, Base, holds_hangul
 from koktok.extension.merges import UNKNOWN, TokenRows, hash_of
 from koktok.hangul import syllable_mask
+from koktok.model.tokens import running
 from koktok.model.vocab import BYTE_PIECES
 from koktok.progress import OnProgress, silent
 from koktok.segment import Policy, Segmenter, segment_counts
@@ -155,7 +156,7 @@ class TokenTable:
     @cached_property
     def word_begin(self) -> NDArray[np.int64]:
         """The place where each word begins, and the last ends."""
-        return np.cumsum([0, *(len(word.encode()) for word in self.words)])
+        return running([len(word.encode()) for word in self.words])
 
     @cached_property
     def byte(self) -> NDArray[np.int16]:

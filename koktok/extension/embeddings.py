@@ -29,6 +29,7 @@ from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, open_regular, read_bounded, typed, write_folder
 from koktok.formats.detect import IN_A_FOLDER
+from koktok.model.tokens import running
 from koktok.progress import OnProgress
 
 METHODS: Final[Mapping[Method, str]] = {
@@ -116,8 +117,7 @@ def weights_of(record: ExtensionRecord, method: Method) -> tuple[Weights, Weight
 
 
 def _weights(ids: Sequence[Sequence[int]], weights: Sequence[Sequence[float]]) -> Weights:
-    start = np.zeros(len(ids) + 1, np.int64)
-    np.cumsum([len(row) for row in ids], out=start[1:])
+    start = running([len(row) for row in ids])
     flat = np.array([w / sum(row) for row in weights for w in row], np.float64)
     return Weights(start, np.array([i for row in ids for i in row], np.int64), flat)
 

@@ -16,6 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from koktok.model.tokens import running
+
 UNKNOWN = -1
 _BASE = np.uint64(0x9E3779B97F4A7C15 | 1)
 _BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
@@ -41,8 +43,7 @@ def hash_of(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint64
     >>> (h[0] * p[1] + h[1]) % 2**64 == h[2]
     True
     """
-    start = np.zeros(len(strings) + 1, np.int64)
-    np.cumsum([len(string) for string in strings], out=start[1:])
+    start = running([len(string) for string in strings])
     hashes, powers = np.zeros(len(strings), np.uint64), np.ones(len(strings), np.uint64)
     _hashes(np.frombuffer(b"".join(strings) + b"\0", np.uint8), start, hashes, powers)
     return hashes, powers

@@ -25,7 +25,7 @@ from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Texts
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
 from koktok.instances.word_cuts import WordCuts, strings_of
-from koktok.model.tokens import Tokens
+from koktok.model.tokens import Tokens, running
 from koktok.text.blocks import Block
 from koktok.text.normalize import nfc
 from koktok.tokenizer import TrainedTokenizer
@@ -99,7 +99,7 @@ class MarkedTexts:
                     marks.append((begun if first != before else 0) | int(ending[min(first, len(line))]))
                     before = first if held else -1
             tokens = np.array(ids, np.uint32)
-            offsets = np.cumsum([0, *(len(encoding.ids) for encoding in encodings)])
+            offsets = running([len(encoding.ids) for encoding in encodings])
             yield texts, Tokens(tokens, offsets), np.array(marks, np.uint8)
 
 

@@ -24,6 +24,7 @@ from koktok.instances.packing import Packed
 from koktok.instances.plan import Plan
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.write import manifest_of
+from koktok.model.tokens import running
 from koktok.tokenizer import TrainedTokenizer
 
 
@@ -82,7 +83,7 @@ class KoktokCollator:
                 f"expected rows of at most {width} tokens, got one of {sizes.max()}", hint=f"length={sizes.max()}"
             )
         flat = np.concatenate([np.asarray(row["input_ids"], np.int32) for row in rows])
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        offsets = running(sizes)
         lists: dict[str, NDArray[Any]]
         if "labels" in rows[0]:
             lists = {"input_ids": flat, "labels": np.concatenate([np.asarray(row["labels"], np.int32) for row in rows])}

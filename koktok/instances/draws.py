@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from koktok.model.tokens import running
+
 
 def digests(ids: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
     """64 bits of hash for each run of ids, which identify a document or an instance."""
@@ -32,7 +34,7 @@ def uniforms(
     >>> offsets.tolist(), drawn[2] == uniforms(7, 0, np.array([5], np.uint64), 1, np.array([1]))[0][0]
     ([0, 2, 3], np.True_)
     """
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    offsets = running(sizes)
     raw = np.empty(int(offsets[-1]), np.uint64)
     stream = np.random.Philox(key=np.array([seed, epoch], np.uint64))
     state: Any = stream.state

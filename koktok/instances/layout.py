@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from koktok.instances.packing import PackedShard
+from koktok.model.tokens import running
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +130,7 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
     sizes = np.zeros(len(which), np.int64)
     _sizes(layout.starts, layout.begins, layout.ends, which, sizes)
     sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    offsets = running(sizes)
     total = int(offsets[-1])
     gathered = Gathered(
         np.empty(total, np.int32),

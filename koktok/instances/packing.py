@@ -32,6 +32,7 @@ from koktok.instances.borders import MarkedTexts
 from koktok.instances.reading import By, Sentences, read
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.word_cuts import WordCuts
+from koktok.model.tokens import running
 from koktok.progress import OnProgress
 from koktok.recipe import Options
 from koktok.text.blocks import Block
@@ -262,12 +263,12 @@ def _write_shards(
             ended.append(np.ones(1, np.bool_))
         sizes, over = np.concatenate(lengths), np.concatenate(ended)
         n = int(over.sum())
-        tokens = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        tokens = running(sizes)
         documents = np.concatenate([np.zeros(1, np.int64), tokens[1:][over]])
         within: NDArray[np.int64] = np.cumsum(over) - over
         kept = ~over & (sizes > 0)  # a fold may remove all that a sentence holds
         ends = tokens[1:][kept] - documents[within[kept]]
-        sentences = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(within[kept], minlength=n))])
+        sentences = running(np.bincount(within[kept], minlength=n))
         name = f"shard-{len(notes.parts):05d}"
         _write_arrow(
             notes.folder / f"{name}.arrow",

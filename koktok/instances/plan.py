@@ -21,6 +21,7 @@ from koktok.instances.draws import shuffled
 from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
 from koktok.instances.masking import Masking
 from koktok.instances.packing import Packed, PackedShard
+from koktok.model.tokens import running
 from koktok.recipe import Options
 
 InstanceKind = Literal["mlm", "bert"]
@@ -181,9 +182,9 @@ def _in_order(parts: list[Gathered], order: NDArray[np.int64]) -> Gathered:
     if len(parts) == 1:
         return parts[0]
     sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)[:-1]])
+    begins = running(sizes)[:-1]
     back = np.argsort(order, kind="stable")
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[back])])
+    offsets = running(sizes[back])
     at = np.repeat(begins[back] - offsets[:-1], sizes[back]) + np.arange(offsets[-1])
     ids, marks, kinds = (
         np.concatenate([getattr(part, name) for part in parts])[at] for name in ("ids", "marks", "kinds")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from koktok.bulk.texts import CODEC, Texts
 from koktok.count import Counts
 from koktok.hangul import has_syllable
+from koktok.model.tokens import running
 from koktok.segment import Policy, Segmenter, Whitespace, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.segmented import BoundaryKind
@@ -64,7 +65,7 @@ class WordCuts:
                 self._known.clear()
             self._learn([word for word in dict.fromkeys(bare) if word not in self._known and has_syllable(word)])
             rows = [self._known.get(word, ()) for word in bare]
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(cuts) for cuts in rows], dtype=np.int64)])
+        starts = running([len(cuts) for cuts in rows])
         before = [len(word) - len(alone) for word, alone in zip(spaced, bare, strict=True)]
         offsets = [spaces + offset for spaces, cuts in zip(before, rows, strict=True) for offset, _ in cuts]
         return starts, np.array(offsets, np.int64), np.array([ending for _, ending in chain(*rows)], np.bool_)
@@ -88,7 +89,7 @@ def strings_of(data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArra
     ['가나', '다']
     """
     sizes = ends - begins
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    offsets = running(sizes)
     flat = data[np.repeat(begins - offsets[:-1], sizes) + np.arange(offsets[-1])]
     text = str(flat.data, CODEC)
     if len(text) == len(flat):

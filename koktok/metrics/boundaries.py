@@ -16,7 +16,7 @@ from koktok.metrics.gold import FUNCTIONAL, GOLD_BOUNDARIES, GoldCorpus
 from koktok.metrics.page import Page, PageTokens
 from koktok.metrics.registry import ratio
 from koktok.metrics.statistics import Table, Units
-from koktok.model.tokens import Ints
+from koktok.model.tokens import Ints, running
 from koktok.tokenizer.protocol import Tokenizer
 
 SHARED: Final = ("functional_hits", "functional_cuts", "functional_borders")
@@ -76,12 +76,12 @@ def boundary_table(tokenizer: Tokenizer, gold: GoldPage) -> tuple[Table, PageTok
     # Segments end at the edges of eojeols too, so that a piece across a space is two.
     edges = tokens.cuts.copy()
     edges[page.eojeol_starts] = edges[page.eojeol_ends] = True
-    before = np.concatenate([[0], np.cumsum(edges)])
+    before = running(edges)
     exact = gold.alone & (gold.ends > gold.starts) & edges[gold.starts] & edges[gold.ends]
     exact &= before[np.maximum(gold.ends, gold.starts + 1)] - before[np.minimum(gold.starts + 1, len(edges))] == 0
     starts, ends = page.eojeol_starts[gold.eojeols], page.eojeol_ends[gold.eojeols]
     lines = page.eojeol_lines[gold.eojeols]
-    wrong = np.concatenate([[0], np.cumsum(cuts ^ gold.borders)])
+    wrong = running(cuts ^ gold.borders)
     places = {
         "hits": hits,
         "cuts": cuts,
