@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from koktok.model.vocab import whole_text
 from koktok.tokenizer.protocol import Tokenizer
 
 CONTEXTS: Final = 13
@@ -59,14 +60,12 @@ def context_mixing(
 
 def characters_of(tokenizer: Tokenizer, size: int) -> list[str]:
     """The text of every id; a byte that is no whole character is a sign of its own."""
-    found = []
-    for i in range(size):
-        raw = tokenizer.token_bytes(i) or b""
-        try:
-            found.append(raw.decode())
-        except UnicodeDecodeError:
-            found.append("".join(chr(0xE000 + byte) for byte in raw))
-    return found
+    written = [tokenizer.token_bytes(i) or b"" for i in range(size)]
+    whole = map(whole_text, written)
+    return [
+        "".join(chr(0xE000 + byte) for byte in raw) if text is None else text
+        for raw, text in zip(written, whole, strict=True)
+    ]
 
 
 def _joined(lines: Sequence[Ids], end: int) -> Ids:

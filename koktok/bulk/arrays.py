@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,12 @@ def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
     """The numpy type for the ids of a vocabulary: uint16 where they fit, else uint32, or the one that was asked for."""
     if wanted is None:
         return np.dtype(np.uint16 if size <= 1 << 16 else np.uint32)
-    try:
+    chosen: np.dtype[Any] = np.dtype(object)
+    with suppress(TypeError, ValueError):
         chosen = np.dtype(wanted)
-    except (TypeError, ValueError):
-        chosen = np.dtype(object)
     if chosen.kind not in "iu" or np.iinfo(chosen).max < size - 1:
         raise UsageError(f"dtype = {wanted!r} cannot hold the ids 0 to {size - 1}", hint='dtype="uint32"')
-    found: np.dtype[Any] = chosen
-    return found
+    return chosen
 
 
 def checked_flat(ids: Any, indptr: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:

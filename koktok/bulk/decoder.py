@@ -30,7 +30,7 @@ from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import CODEC
 from koktok.model.decoding import checked_ids
 from koktok.model.tokens import running
-from koktok.model.vocab import MARK, Vocab
+from koktok.model.vocab import MARK, Vocab, whole_text
 from koktok.text.prefix import Prefix, without_prefix
 
 _BATCH = 1 << 17  # ids handed to a thread at once: their text stays in the second cache until strings are made of it
@@ -61,7 +61,11 @@ class Decoder:
         if vocab.kind == "wordpiece":  # no space before the first token, which keeps even the mark of a continued word
             firsts = tuple(token.encode() for token in vocab.tokens)
             spelled = tuple(token[len(MARK) :] if token.startswith(MARK.encode()) else b" " + token for token in firsts)
-        raw = [i for i, text in enumerate(spelled) if _torn(text)] if vocab.bytewise else range(vocab.n_bytes)
+        raw = (
+            [i for i, text in enumerate(spelled) if whole_text(text) is None]
+            if vocab.bytewise
+            else range(vocab.n_bytes)
+        )
         self._marked = firsts is not None
         self._lay_out(spelled, firsts, np.array(raw, np.int64))
 
@@ -159,14 +163,6 @@ class Decoder:
 _string_of: Any = ctypes.pythonapi["PyUnicode_FromKindAndData"]  # its own function object: others may set types too
 _string_of.restype = ctypes.py_object
 _string_of.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t]
-
-
-def _torn(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
 
 
 def _batches(offsets: NDArray[np.int64]) -> list[int]:

@@ -26,7 +26,7 @@ from koktok.bulk.known_patterns import classes_of, cut_published
 from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
 from koktok.bulk.texts import CODEC, MARK_UNIT, Texts
-from koktok.bulk.units import NOT_PLAIN, cut_threes, cut_units, cuts_of, joints_of, marks_of
+from koktok.bulk.units import NOT_PLAIN, cut_threes, cut_units, cuts_of, joints_of, marks_of, pretokens_of
 from koktok.errors import UsageError
 from koktok.model.special import cut_at
 from koktok.model.tokens import Tokens
@@ -215,7 +215,7 @@ class Encoder:
             solved: tuple[NDArray[np.int32], NDArray[np.int64]] = self._solver(data, begins, ends)
             return solved
         if self._classes is None:
-            begins, ends, upto = cut_threes(data, begins, ends, self._marks)
+            begins, ends, upto = pretokens_of(cut_threes, data, begins, ends, self._marks)
         else:
             begins, ends, upto = cut_published(data, begins, ends, self._classes, self._published)
         ids, offsets = self._solver(data, begins, ends)

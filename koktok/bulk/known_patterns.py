@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from koktok.bulk.units import NOT_PLAIN, code_point
+from koktok.bulk.units import NOT_PLAIN, code_point, pretokens_of
 
 _AS_TYPED, _FIRST, _BEHIND = range(3)
 
@@ -80,15 +80,10 @@ def classes_of(marks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.
 def cut_published(
     data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64], classes: NDArray[np.uint8], name: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Pretokens of units: where each begins and ends, and how many are before each unit and after the last."""
-    room = int((ends - begins).sum())
-    out = np.empty((2, room), np.int64)
-    upto = np.zeros(len(begins) + 1, np.int64)
+    """Pretokens of units, as `pretokens_of`."""
     if name == "superbpe":
-        n = _cut_numbers(data, begins, ends, classes, out[0], out[1], upto)
-    else:
-        n = _cut(data, begins, ends, classes, RULES[name], out[0], out[1], upto)
-    return out[0, :n], out[1, :n], upto
+        return pretokens_of(_cut_numbers, data, begins, ends, classes)
+    return pretokens_of(_cut, data, begins, ends, classes, RULES[name])
 
 
 @njit(nogil=True, cache=True)

@@ -14,8 +14,10 @@ becomes such an array by a copy, and a syllable is read by one load.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -141,19 +143,19 @@ def code_point(data, at):
     return 0x10000 + ((first & 0x3FF) << 10) + (np.int64(data[place + np.uint64(1)]) & 0x3FF), 2
 
 
-def cut_threes(
-    data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64], marks: NDArray[np.uint8]
+def pretokens_of(
+    cut: Callable[..., int], data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64], *rules: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Units with their digits in groups of three: as `cut_published`."""
-    room = int((ends - begins).sum())
-    out = np.empty((2, room), np.int64)
+    """Pretokens of units: where each begins and ends, and how many are before each unit and after the last."""
+    out = np.empty((2, int((ends - begins).sum())), np.int64)
     upto = np.zeros(len(begins) + 1, np.int64)
-    n = _cut_threes(data, begins, ends, marks, out[0], out[1], upto)
+    n = cut(data, begins, ends, *rules, out[0], out[1], upto)
     return out[0, :n], out[1, :n], upto
 
 
 @njit(nogil=True, cache=True)
-def _cut_threes(data, begins, ends, marks, out_begins, out_ends, upto):
+def cut_threes(data, begins, ends, marks, out_begins, out_ends, upto):
+    """Units with their digits in groups of three."""
     n = 0
     for unit in range(len(begins)):
         at, end, digits = begins[unit], ends[unit], 0

@@ -246,7 +246,7 @@ def _show_report(report: Report) -> None:
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     """Lines by file; each file is a domain, named by its stem."""
     from koktok.corpora.paths import as_source
-    from koktok.report.names import distinct
+    from koktok.text.names import distinct
 
     sources = [as_source(path, field=field) for path in paths]
     for source in sources:
@@ -264,7 +264,7 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
 
 def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpus]:
     from koktok.metrics.gold import read_gold
-    from koktok.report.names import distinct
+    from koktok.text.names import distinct
 
     corpora = [read_gold(path) for path in paths or ()] + [read_gold(path, human=True) for path in human or ()]
     names = distinct([gold.name for gold in corpora], [str(path) for path in [*(paths or ()), *(human or ())]])
@@ -273,7 +273,7 @@ def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpu
 
 def _spans(paths: list[Path] | None) -> list[SpanCorpus]:
     from koktok.metrics.gold.spans import read_spans
-    from koktok.report.names import distinct
+    from koktok.text.names import distinct
 
     corpora = [read_spans(path) for path in paths or ()]
     names = distinct([corpus.name for corpus in corpora], [str(path) for path in paths or ()])

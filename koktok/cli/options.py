@@ -145,6 +145,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     from koktok.corpora.fetch import fetch
     from koktok.corpora.paths import as_source
     from koktok.progress import ConsoleProgress
+    from koktok.text.names import distinct
     from koktok.text.sources import MOST_WEIGHT
 
     def weight(word: str) -> float:
@@ -158,24 +159,21 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
         if path.startswith("corpus:"):
             with ConsoleProgress(quiet=quiet) as progress:
                 fetch(path.removeprefix("corpus:").removesuffix("/held-out"), on_progress=progress)
-        source = as_source(path, field=field)
-        tell_skipped(source)
-        same = sum(other.name.split("#")[0] == source.name for other in sources)
-        name = f"{source.name}#{same + 1}" if same else source.name
-        sources.append(replace(source, name=name))
-    by_name = {source.name: i for i, source in enumerate(sources)}
-    known = ", ".join(by_name)
-    weighed = pairs(
+        sources.append(as_source(path, field=field))
+        tell_skipped(sources[-1])
+    names = distinct([source.name for source in sources])
+    weights_by_name = pairs(
         "--weight",
         weights,
         weight,
-        expected=f"NAME=W with a number above 0 (at most {MOST_WEIGHT:,.0f}) and one of the names {known}",
-        example=f"{next(iter(by_name))}=2",
-        names=by_name,
+        expected=f"NAME=W with a number above 0 (at most {MOST_WEIGHT:,.0f}) and one of the names {', '.join(names)}",
+        example=f"{names[0]}=2",
+        names=names,
     )
-    for name, value in weighed.items():
-        sources[by_name[name]] = replace(sources[by_name[name]], weight=value)
-    return sources
+    return [
+        replace(source, name=name, weight=weights_by_name.get(name, source.weight))
+        for source, name in zip(sources, names, strict=True)
+    ]
 
 
 def lines_of_paths(

@@ -42,8 +42,8 @@ def playground(
     """
     from koktok.adapters.open import load
     from koktok.files import check_file, write_file
-    from koktok.report.names import distinct
     from koktok.report.playground.web_page import is_page
+    from koktok.text.names import distinct
 
     check_file(out, is_page)
     references = [*map(str, [tokenizer, *(others or ()), *filter(None, [against])])]

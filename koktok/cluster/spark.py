@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 from koktok import errors
 from koktok.cluster.task import BAD, LINES, NUMBERS, RUNS, SUMS, TEXT, WORDS, SourceKind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
+from koktok.text.names import distinct
 from koktok.text.records import ReadReport
 
 if TYPE_CHECKING:
@@ -112,18 +113,13 @@ def read_text(spark: SparkSession, paths: Sequence[str], *, field: str | None = 
     """Read files of text, JSON lines and Parquet as one table of documents with their source."""
     from pyspark.sql import functions as f
 
-    tables: list[DataFrame] = []
-    seen: dict[str, int] = {}
-    for path in paths:
-        stem = path.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
-        seen[stem] = seen.get(stem, 0) + 1
-        name = stem if seen[stem] == 1 else f"{stem}#{seen[stem]}"
-        for kind, table in _tables(spark, path, field):
-            tables.append(table.select(f.lit(name).alias("source"), f.lit(kind).alias("kind"), TEXT))
-    whole, *others = tables
-    for table in others:
-        whole = whole.unionAll(table)
-    return whole
+    names = distinct([path.rstrip("/").rsplit("/", 1)[-1].split(".")[0] for path in paths])
+    tables = [
+        table.select(f.lit(name).alias("source"), f.lit(kind).alias("kind"), TEXT)
+        for name, path in zip(names, paths, strict=True)
+        for kind, table in _tables(spark, path, field)
+    ]
+    return reduce(lambda whole, table: whole.unionAll(table), tables)
 
 
 def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple[SourceKind, DataFrame]]:

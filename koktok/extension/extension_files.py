@@ -29,6 +29,7 @@ from koktok.files import Product, checked, read_bounded, read_utf8
 from koktok.files.sentencepiece_model import NORMAL, UNUSED, ModelProto
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
+from koktok.model.vocab import whole_text
 
 EXTENSION: Final = "extension.json"
 """The file by which a folder is recognized as an extension."""
@@ -399,10 +400,8 @@ def _length(base: Base, i: int) -> float:
 
 def _text_of(piece: bytes) -> str | None:
     """The text of a piece, or None for half a character."""
-    try:
-        return piece.decode().replace(SPACE, " ")
-    except UnicodeDecodeError:
-        return None
+    text = whole_text(piece)
+    return None if text is None else text.replace(SPACE, " ")
 
 
 def is_extension(folder: str | Path) -> bool:

@@ -88,18 +88,10 @@ def reached(new: Base, token: str, i: int) -> bool:
     if [part.id for part in model.tokenize(token)] != [i]:
         return False
     piece = new.piece_bytes(token)
-    try:
-        piece.decode()
-    except UnicodeDecodeError:
-        whole = piece.decode(errors="ignore").encode()
-        tail = piece[len(whole) :]
-        ends = (chr(code).encode() for code in SYLLABLES)
-        return any(
-            i in [part.id for part in model.tokenize(new.encode_piece(whole + end))]
-            for end in ends
-            if end.startswith(tail)
-        )
-    return True
+    whole = piece.decode(errors="ignore").encode()
+    tail = piece[len(whole) :]
+    ends = (end for code in SYLLABLES if (end := chr(code).encode()).startswith(tail))
+    return not tail or any(i in [part.id for part in model.tokenize(new.encode_piece(whole + end))] for end in ends)
 
 
 def on_bytes(base: Base, new: Base, strings: Iterable[bytes]) -> Iterator[Claim]:

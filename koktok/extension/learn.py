@@ -22,6 +22,7 @@ from koktok.errors import UsageError, VocabSizeError
 from koktok.extension.base_text import BaseText
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
 from koktok.extension.merges import MergeState, Queue, TokenRows, hash_of
+from koktok.model.vocab import whole_text
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
 from koktok.text.blocklist import Blocklist
@@ -281,9 +282,8 @@ def _may_be(base: Base, piece: bytes) -> bool:
     if not holds_hangul(body):
         return False
     whole = body[: _CUT.search(body).start()] if base.kind == "bytes" else body  # type: ignore[union-attr]
-    try:
-        text = whole.decode()
-    except UnicodeDecodeError:
+    text = whole_text(whole)
+    if text is None:
         return False
     if len(body) == len(piece) and text and _is_mark(text[0]):
         text = text[1:]

@@ -12,11 +12,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from koktok.corpora.paths import as_source
 from koktok.errors import InputError, UsageError
 from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
 from koktok.model.tokens import SPACES, Ints, Tokens, code_points, running
+from koktok.text.names import distinct
 from koktok.text.normalize import normalized
+from koktok.text.sources import read
 
 Mask = npt.NDArray[np.bool_]
 BATCH: Final = 1 << 20  # characters that are measured at once
@@ -53,17 +56,10 @@ class Text:
     @classmethod
     def read(cls, paths: Sequence[str | Path]) -> Text:
         """Lines of files, folders or globs; every file is a domain."""
-        from koktok.corpora.paths import as_source
-        from koktok.text.sources import read
-
-        texts: dict[str, list[str]] = {}
-        for file in (file for path in paths for file in as_source(str(path)).paths):
-            stem = Path(file).name.split(".")[0]
-            same = sum(name.split("#")[0] == stem for name in texts)
-            texts[f"{stem}#{same + 1}" if same else stem] = [
-                line for block in read(as_source(str(file))) for line in block.lines()
-            ]
-        return cls.of(texts)
+        files = [file for path in paths for file in as_source(str(path)).paths]
+        names = distinct([file.name.split(".")[0] for file in files])
+        lines = ([line for block in read(as_source(str(file))) for line in block.lines()] for file in files)
+        return cls.of(dict(zip(names, lines, strict=True)))
 
     def __len__(self) -> int:
         return len(self.lines)

@@ -171,6 +171,14 @@ def readable(piece: str, kind: str) -> str:
     return piece.removesuffix(bare) + readable_bytes(bytes(map(BYTE_OF.__getitem__, bare)))
 
 
+def whole_text(raw: bytes) -> str | None:
+    """The text that bytes write; None if they are not whole characters."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def readable_bytes(raw: bytes) -> str:
     """Bytes for display: text where they make characters, and `<0xEA>` for other bytes."""
     text = ""

@@ -21,7 +21,7 @@ from koktok import hangul
 from koktok.errors import UsageError
 from koktok.files import typed
 from koktok.metrics.coverage import coverage
-from koktok.model.vocab import readable_bytes
+from koktok.model.vocab import readable_bytes, whole_text
 from koktok.progress import OnProgress
 from koktok.text.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
 from koktok.tokenizer.protocol import Tokenizer
@@ -194,11 +194,10 @@ class _Pieces:
             if i % 8192 == 0:
                 on_progress("reading the vocabulary", i, tokenizer.size)
             raw = None if i in aside else tokenizer.token_bytes(i)
-            if raw:
-                try:
-                    self.texts[i] = raw.decode()
-                except UnicodeDecodeError:
-                    self.partial[i] = raw
+            if raw and (text := whole_text(raw)) is not None:
+                self.texts[i] = text
+            elif raw:
+                self.partial[i] = raw
         unknown = tokenizer.unknown_ids
         rows = tokenizer.encode_lines(ALL)
         self.unknown_syllables = frozenset(

@@ -20,9 +20,9 @@ from koktok.metrics import scoring as metrics_of
 from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.scoring import DEFAULT
 from koktok.progress import OnProgress, silent
-from koktok.report.names import distinct
 from koktok.report.schema import Report, Sentence
 from koktok.report.scored import gold_info, span_info, texts_of
+from koktok.text.names import distinct
 from koktok.tokenizer.protocol import Tokenizer
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
