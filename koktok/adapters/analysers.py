@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
 from typing import Final
@@ -14,14 +14,13 @@ from koktok.adapters.library import LibraryTokenizer
 from koktok.adapters.trivial import Cut, OpenVocabulary
 from koktok.errors import AnalyserError, MissingExtraError
 from koktok.model.note import Note
-from koktok.segment import Policy, Segmenter, segmenter_for
+from koktok.segment import Policy, segmenter_for
 from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import Spans, cuts_of_words
 
 
-@cache
-def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
-    """A function from a line to the spans of MeCab-ko's morphemes; a fused syllable (했) is one."""
+def _open_mecab() -> LibraryTokenizer:
+    """Morphemes of MeCab-ko; a fused syllable (했) is one."""
     try:
         from mecab import MeCab
     except ImportError as error:
@@ -37,11 +36,6 @@ def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
             spans.append((start, at))
         return spans
 
-    return cut
-
-
-def _open_mecab() -> LibraryTokenizer:
-    cut = mecab_spans()
     return _analyser(
         "mecab-ko",
         lambda lines: [cut(line) for line in lines],
@@ -76,14 +70,16 @@ def _open_kiwi() -> LibraryTokenizer:
     )
 
 
-def _analyser(name: str, cut: Cut, libraries: dict[str, str], note: Note) -> LibraryTokenizer:
-    digest = hashlib.sha256(repr(libraries).encode()).hexdigest()[:16]
+def _analyser(
+    name: str, cut: Cut, libraries: dict[str, str], note: Note, signature: str | None = None
+) -> LibraryTokenizer:
+    digest = hashlib.sha256((signature or repr(libraries)).encode()).hexdigest()[:16]
     return OpenVocabulary(name, name, cut, digest=digest, libraries=libraries, notes=[note])
 
 
-def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
-    """A segmenter of the training as a tokenizer: its cuts of each eojeol, analysed alone."""
-    policy = Policy.parse("morphemes")
+def open_segmenter(name: str) -> LibraryTokenizer:
+    """A segmenter of the training, by its name, as a tokenizer: its cuts of each eojeol, analysed alone."""
+    segmenter, policy = segmenter_for(name), Policy.parse("morphemes")
 
     def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
         places = [[(match.start(), match.group()) for match in re.finditer(r"\S+", line)] for line in lines]
@@ -95,24 +91,16 @@ def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
             for line in places
         ]
 
-    return OpenVocabulary(
-        name,
+    return _analyser(
         name,
         cut,
-        digest=hashlib.sha256(segmenter.signature().encode()).hexdigest()[:16],
-        libraries={name: segmenter.signature()},
-        notes=[
-            Note(
-                "analyser at run time, an eojeol at a time; restored forms are aligned to the text, spaces are no tokens",
-                "실행할 때 형태소 분석기를 어절마다 씀; 복원된 형태를 본문에 맞춤, 공백은 토큰이 되지 않음",
-            )
-        ],
+        {name: segmenter.signature()},
+        Note(
+            "analyser at run time, an eojeol at a time; restored forms are aligned to the text, spaces are no tokens",
+            "실행할 때 형태소 분석기를 어절마다 씀; 복원된 형태를 본문에 맞춤, 공백은 토큰이 되지 않음",
+        ),
+        segmenter.signature(),
     )
-
-
-def open_segmenter(name: str) -> LibraryTokenizer:
-    """A segmenter of the training, by its name."""
-    return of_segmenter(name, segmenter_for(name))
 
 
 ANALYSERS: Final[dict[str, Callable[[], LibraryTokenizer]]] = {

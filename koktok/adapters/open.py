@@ -14,16 +14,17 @@ from typing import Any, Final
 from koktok.adapters.added_tokens import SAVED
 from koktok.adapters.analysers import ANALYSERS, open_segmenter
 from koktok.adapters.cuts import open_cuts
-from koktok.adapters.huggingface_adapter import open_gpt2, open_hf, open_wordpiece
+from koktok.adapters.huggingface_adapter import HuggingFace, open_gpt2, open_hf, open_wordpiece
 from koktok.adapters.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.adapters.packages import open_package
-from koktok.adapters.sentencepiece_adapter import open_sp
-from koktok.adapters.tiktoken_adapter import open_ranks, open_tekken, open_tiktoken
+from koktok.adapters.sentencepiece_adapter import SentencePiece, open_sp
+from koktok.adapters.tiktoken_adapter import Tiktoken, open_ranks, open_tekken, open_tiktoken
 from koktok.adapters.trivial import TRIVIAL
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_bounded, read_whole, standing
 from koktok.formats.detect import Detected, detect
 from koktok.formats.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
+from koktok.formats.tiktoken import load as load_ranks
 from koktok.formats.vocabularies import folder_of
 from koktok.model.note import Note
 from koktok.tokenizer import TrainedTokenizer
@@ -234,17 +235,10 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
     opened: LibraryTokenizer
     beside = {name: data for name, data in contents.items() if name in SAVED}
     if library == "tokenizers":
-        from koktok.adapters.huggingface_adapter import HuggingFace
-
         opened = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
     elif library == "sentencepiece":
-        from koktok.adapters.sentencepiece_adapter import SentencePiece
-
         opened = SentencePiece(contents["tokenizer.model"], beside, spec=str(folder))
     elif library == "tiktoken":
-        from koktok.adapters.tiktoken_adapter import Tiktoken
-        from koktok.formats.tiktoken import load as load_ranks
-
         opened = Tiktoken(load_ranks(folder), beside, spec=str(folder))
     else:
         raise ArtifactError(

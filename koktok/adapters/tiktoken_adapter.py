@@ -137,14 +137,14 @@ class Tiktoken(LibraryTokenizer):
         }
 
 
-def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -> Tiktoken:
+def open_tiktoken(spec: str, path: Path, pattern: str = "") -> Tiktoken:
     """A file of `base64 rank` lines with a pattern by name or in another file; or koktok's export, which has both."""
     if path.is_dir():
-        return Tiktoken(tiktoken.load(path), files_beside(path / tiktoken.SPEC), spec=spec, name=name)
+        return Tiktoken(tiktoken.load(path), files_beside(path / tiktoken.SPEC), spec=spec)
     known = published(pattern or path.stem)
     if known is None and pattern and Path(pattern).is_file():
         known = RanksPattern(read_utf8(Path(pattern)).rstrip("\n"))
-    return _opened(spec, path, known, pattern, name=name)
+    return _opened(spec, path, known, pattern)
 
 
 def open_ranks(spec: str, path: Path, pattern: str | None, specials: Mapping[str, int] | None) -> Tiktoken:
@@ -162,24 +162,19 @@ def _opened(
     pattern: str = "",
     *,
     specials: Mapping[str, int] | None = None,
-    name: str = "",
 ) -> Tiktoken:
     """Ranks with the special tokens of the caller, or with those of the published vocabulary that they are."""
     if known is None:
-        raise _no_pattern(path, pattern)
+        problem = f"the pattern `{pattern}` is not known" if pattern else f"`{path}` has ranks, and no pattern"
+        raise UsageError(
+            f"{problem}; expected one of {', '.join(VOCABULARIES)}, or a file", hint=typed(f"tiktoken:{path}#cl100k")
+        )
     ranks = tiktoken.Ranks(path.stem, known.regex, tiktoken.ranks_from_text(read_utf8(path), str(path)), {})
     given = known.specials_of(ranks) if specials is None else specials
-    return Tiktoken(replace(ranks, specials=dict(given)), files_beside(path), spec=spec, name=name)
+    return Tiktoken(replace(ranks, specials=dict(given)), files_beside(path), spec=spec)
 
 
-def _no_pattern(path: Path, pattern: str = "") -> UsageError:
-    problem = f"the pattern `{pattern}` is not known" if pattern else f"`{path}` has ranks, and no pattern"
-    return UsageError(
-        f"{problem}; expected one of {', '.join(VOCABULARIES)}, or a file", hint=typed(f"tiktoken:{path}#cl100k")
-    )
-
-
-def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:
+def open_tekken(spec: str, path: Path) -> Tiktoken:
     """A tekken.json of Mistral: ranks, pattern and control tokens in one file."""
     ranks = tiktoken.ranks_from_tekken(read_utf8(path), str(path), path.stem)
-    return Tiktoken(ranks, files_beside(path), spec=spec, name=name)
+    return Tiktoken(ranks, files_beside(path), spec=spec)
