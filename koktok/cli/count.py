@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from koktok.count.count_files import About
     from koktok.count.shards import Shard
     from koktok.text.records import ReadReport
+    from koktok.text.sources import Source
 
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write.", show_default=False)]
@@ -33,13 +34,11 @@ def count(
     min_count: MinCount = 1,
     holdout: Annotated[float, typer.Option(help="Share of lines held out for evaluation.")] = 0.05,
     holdout_by: Annotated[
-        str | None,
-        typer.Option(
-            help="blocks (of 50 lines) | documents (in any order). [blocks; documents on Spark]", metavar="UNIT"
-        ),
+        Literal["blocks", "documents"] | None,
+        typer.Option(help="Blocks of 50 lines, or documents in any order. [blocks; documents on Spark]"),
     ] = None,
     field: Field = None,
-    engine: Annotated[str, typer.Option(help="polars (one machine) | spark (many).")] = "polars",
+    engine: Annotated[Literal["polars", "spark"], typer.Option(help="One machine, or many.")] = "polars",
     master: Annotated[str | None, typer.Option(help="Spark's master, e.g. local[8]. [that of spark-submit]")] = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Number of threads. [all]")] = None,
     force: Force = False,
@@ -60,10 +59,6 @@ def count(
         raise UsageError(
             f"`--out {out}` is not a .parquet file; counts are kept as Parquet", hint=f"-o {typed(f'{out}.parquet')}"
         )
-    if engine not in ("polars", "spark"):
-        raise UsageError(f"the engine `{engine}` is not known", hint="--engine spark")
-    if holdout_by not in (None, "blocks", "documents"):
-        raise UsageError(f"`--holdout-by {holdout_by}` is not known", hint="--holdout-by documents")
     if engine == "spark" and threads:
         raise UsageError("`--threads` is not for Spark: its master has the number", hint=f"--master 'local[{threads}]'")
     if engine == "spark" and holdout_by == "blocks":
@@ -89,21 +84,12 @@ def count(
         elif paths[0] == "merge":
             _merge(paths[1:], out, min_count=min_count, force=force, progress=progress)
         else:
-            sources = sources_of(paths, field, [], quiet=quiet)
-            _count(sources, out, runs, min_count, holdout, holdout_by or "blocks", threads, progress, force=force)
+            how = {"holdout": holdout, "by": holdout_by or "blocks", "runs": runs, "threads": threads}
+            _count(sources_of(paths, field, [], quiet=quiet), out, how, min_count, progress, force=force)
 
 
 def _count(
-    sources: Any,
-    out: Path,
-    runs: bool,  # noqa: FBT001 - called in one place
-    min_count: int,
-    holdout: float,
-    by: Any,
-    threads: int | None,
-    progress: Any,
-    *,
-    force: bool,
+    sources: list[Source], out: Path, how: dict[str, Any], min_count: int, progress: Any, *, force: bool
 ) -> None:
     from koktok.count.count_files import About, Counted, CountFile, is_count_file, runs_file
     from koktok.count.counting import counting
@@ -111,8 +97,8 @@ def _count(
     from koktok.files import check_file, refuse_another, workplace
     from koktok.progress import counted
 
-    place = check_file(out, is_count_file)
-    if runs:
+    place, holdout = check_file(out, is_count_file), how["holdout"]
+    if how["runs"]:
         check_file(runs_file(out), is_count_file)
     place.parent.mkdir(parents=True, exist_ok=True)
     if not force and (there := CountFile.at(place)) is not None:
@@ -121,9 +107,7 @@ def _count(
             raise refuse_another(place, "count")  # else found at the end
     with (
         workplace(place.with_name(f"{place.name}.parts"), wait=1) as parts_folder,
-        counting(
-            sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=parts_folder, on_progress=progress
-        ) as counts,
+        counting(sources, **how, folder=parts_folder, on_progress=progress) as counts,
     ):
         report = counts.report
         _note_bad_lines(report, progress)
@@ -133,7 +117,7 @@ def _count(
             sorted((Counted(n, d, counts.lines[n], holdout) for n, d in report.digests.items()), key=lambda c: c.name)
         )
         tables: list[tuple[Path, list[Shard], About]] = [(out, counts.shards.words, About("words", covered))]
-        if runs:
+        if how["runs"]:
             tables.append((runs_file(out), counts.shards.runs, About("runs", covered)))
         _write(tables, min_count, progress, force=force)
         forget(parts_folder)

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -44,14 +43,7 @@ HumanGold = Annotated[
 SHOWN_SENTENCES = 6
 """Sentences with their tokens on the page of a report."""
 
-
-class FailOn(StrEnum):
-    """From which severity on `doctor` ends with 1."""
-
-    note = "note"
-    warning = "warning"
-    error = "error"
-    never = "never"
+Named = TypeVar("Named", "GoldCorpus", "SpanCorpus")
 
 
 @contextmanager
@@ -71,7 +63,9 @@ def doctor(
         Path | None, typer.Option(help="Strings that no piece may contain, one per line: word, =word, !word, /regex/.")
     ] = None,
     examples: Annotated[int, typer.Option(min=0, help="Pieces shown per finding.")] = 10,
-    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = FailOn.error,
+    fail_on: Annotated[
+        Literal["note", "warning", "error", "never"], typer.Option(help="Exit with 1 from this severity on.")
+    ] = "error",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     field: Field = None,
     quiet: Quiet = False,
@@ -96,7 +90,7 @@ def doctor(
     else:
         _show_diagnosis(diagnosis)
     gravest = diagnosis.gravest()
-    if gravest and fail_on != FailOn.never and SEVERITIES.index(gravest) >= SEVERITIES.index(fail_on.value):
+    if gravest and fail_on != "never" and SEVERITIES.index(gravest) >= SEVERITIES.index(fail_on):
         raise typer.Exit(1)
 
 
@@ -264,19 +258,21 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
 
 def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpus]:
     from koktok.metrics.gold import read_gold
-    from koktok.text.names import distinct
 
     corpora = [read_gold(path) for path in paths or ()] + [read_gold(path, human=True) for path in human or ()]
-    names = distinct([gold.name for gold in corpora], [str(path) for path in [*(paths or ()), *(human or ())]])
-    return [replace(gold, name=name) for gold, name in zip(corpora, names, strict=True)]
+    return _told_apart(corpora, [*(paths or ()), *(human or ())])
 
 
 def _spans(paths: list[Path] | None) -> list[SpanCorpus]:
     from koktok.metrics.gold.spans import read_spans
+
+    return _told_apart([read_spans(path) for path in paths or ()], paths or [])
+
+
+def _told_apart(corpora: list[Named], files: list[Path]) -> list[Named]:
     from koktok.text.names import distinct
 
-    corpora = [read_spans(path) for path in paths or ()]
-    names = distinct([corpus.name for corpus in corpora], [str(path) for path in paths or ()])
+    names = distinct([corpus.name for corpus in corpora], [str(file) for file in files])
     return [replace(corpus, name=name) for corpus, name in zip(corpora, names, strict=True)]
 
 

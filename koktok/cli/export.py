@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,16 +16,6 @@ from koktok.files import typed
 if TYPE_CHECKING:
     from koktok.adapters import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
-
-
-class Target(StrEnum):
-    """What `koktok export` writes."""
-
-    hf = "hf"
-    hf2 = "hf2"
-    spm = "spm"
-    tiktoken = "tiktoken"
-    gguf = "gguf"
 
 
 OPTIONS = {
@@ -41,7 +30,7 @@ TO = "hf and tiktoken: a folder. hf2 (tokenizer.json of version 2.0, for tokeniz
 
 def export(
     tokenizer: Folder,
-    to: Annotated[Target, typer.Option(help=TO, show_default=False)],
+    to: Annotated[Literal["hf", "hf2", "spm", "tiktoken", "gguf"], typer.Option(help=TO, show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
     *,
     user_defined: Annotated[
@@ -66,35 +55,32 @@ def export(
     from koktok.formats.folder import MARK
 
     if place_of(out) == tokenizer.resolve():
-        raise UsageError(
-            "`--out` is the tokenizer itself; it would be replaced", hint=f"--out {typed(f'{out}-{to.value}')}"
-        )
-    if to is not Target.hf and (out / MARK).is_file():
+        raise UsageError("`--out` is the tokenizer itself; it would be replaced", hint=f"--out {typed(f'{out}-{to}')}")
+    if to != "hf" and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
-    idle = [*settings] if to is not Target.hf else []
-    idle += ["user_defined"] if user_defined and to is not Target.spm else []
-    idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
-    idle += ["into"] if into and to is not Target.gguf else []
+    idle = [*settings] if to != "hf" else []
+    idle += ["user_defined"] if user_defined and to != "spm" else []
+    idle += ["name"] if name and to not in ("tiktoken", "gguf") else []
+    idle += ["into"] if into and to != "gguf" else []
     idle += ["name"] if name and into else []
     if idle:
         option = f"--{idle[0].replace('_', '-')}"
-        raise UsageError(
-            f"`{option}` does nothing with `--to {to.value}`{' --into' if into else ''}", hint="koktok export --help"
-        )
+        what = f"`--to {to}`{' --into' if into else ''}"
+        raise UsageError(f"`{option}` does nothing with {what}", hint="koktok export --help")
     if name and Path(name).name != name:
         raise UsageError(f"`--name {name}` is not a name of a file", hint=f"--name {typed(Path(name).name or 'mine')}")
     loaded = load_folder(tokenizer)
     called = name or tokenizer.resolve().name
     match to:
-        case Target.hf:
+        case "hf":
             notes = _hf(loaded, out, settings, force=force)
-        case Target.hf2:
+        case "hf2":
             notes = _hf2(loaded, out, force=force)
-        case Target.spm:
+        case "spm":
             notes = _spm(loaded, out, user_defined or [], force=force)
-        case Target.tiktoken:
+        case "tiktoken":
             notes = _tiktoken(loaded, out, called, force=force)
-        case Target.gguf:
+        case "gguf":
             notes = _gguf(loaded, out, called, into, force=force)
     for line in () if quiet else notes:
         print(f"note: {line}", file=sys.stderr)

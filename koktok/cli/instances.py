@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,14 +15,6 @@ if TYPE_CHECKING:
     from koktok.instances import Packed
     from koktok.progress import ConsoleProgress
     from koktok.text.sources import Source
-
-
-class Output(StrEnum):
-    """What `--kind` takes."""
-
-    mlm = "mlm"
-    bert = "bert"
-    packed = "packed"
 
 
 PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short_seq_prob"
@@ -50,8 +41,9 @@ def instances(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the instances.")] = None,
     kind: Annotated[
-        Output, typer.Option(help="Kind of the instances; `packed` stops at ids and boundaries.")
-    ] = Output.mlm,
+        Literal["mlm", "bert", "packed"],
+        typer.Option(help="Kind of the instances; `packed` stops at ids and boundaries."),
+    ] = "mlm",
     *,
     dynamic: Annotated[
         bool,
@@ -87,7 +79,7 @@ def instances(
         return {name: settings[name] for name in bare if name in settings}
 
     masking = Masking(**taken(MASKING), epochs=settings.get("epochs", 1))
-    plan = None if kind == Output.packed else Plan(kind=kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
+    plan = None if kind == "packed" else Plan(kind=kind, masking=masking, **taken(PLAN))
     with ConsoleProgress(quiet=quiet) as progress:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             tokens = Packed.open(text[0])

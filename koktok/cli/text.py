@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,49 +18,30 @@ from koktok.cli.options import (
     RecipeFile,
     batches,
     lines_of_paths,
+    sources_of,
     tell_bad_lines,
 )
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from koktok.text.sources import Source
     from koktok.tokenizer.protocol import Tokenizer
-
-
-class Format(StrEnum):
-    """What `koktok encode --format` writes."""
-
-    npy = "npy"
-    arrow = "arrow"
-    bin = "bin"
-
-
-class Unit(StrEnum):
-    """What a document of token files is."""
-
-    records = "records"
-    files = "files"
-
-
-class Shape(StrEnum):
-    """How encoded lines are printed."""
-
-    ids = "ids"
-    pieces = "pieces"
-    json = "json"
 
 
 def encode(
     tokenizer: Folder,
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
-    shape: Annotated[Shape, typer.Option("--as", help="Output for each line.")] = Shape.ids,
+    shape: Annotated[Literal["ids", "pieces", "json"], typer.Option("--as", help="Output for each line.")] = "ids",
     format: Annotated[  # noqa: A002
-        Format | None, typer.Option(help="Write token files for pre-training to --out, not lines.")
+        Literal["npy", "arrow", "bin"] | None,
+        typer.Option(help="Write token files for pre-training to --out, not lines."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for token files.")] = None,
     shard_tokens: Annotated[int | None, typer.Option(help="Tokens per file. [67108864]")] = None,
     documents: Annotated[
-        Unit, typer.Option(help="Token files: a document is a line or record, or a whole file.")
-    ] = Unit.records,
+        Literal["records", "files"],
+        typer.Option(help="Token files: a document is a line or record, or a whole file."),
+    ] = "records",
     bos: Annotated[bool, typer.Option("--bos", help="Token files: add the BOS token before every document.")] = False,
     eos: Annotated[bool, typer.Option("--eos", help="Token files: add the EOS token after every document.")] = False,
     threads: Annotated[
@@ -100,19 +80,11 @@ def encode(
             )
         if sample_alpha is not None or dropout is not None or seed is not None:
             raise UsageError("token files hold no samples", hint="leave out --sample-alpha, --dropout and --seed")
+        options: dict[str, Any] = {"format": format, "documents": documents, "threads": threads, "force": force}
+        if shard_tokens is not None:
+            options["shard_tokens"] = shard_tokens
         _write_token_files(
-            loaded,
-            paths or ["-"],
-            field,
-            out,
-            format.value,
-            shard_tokens,
-            documents.value,
-            bos=bos,
-            eos=eos,
-            threads=threads,
-            force=force,
-            quiet=quiet,
+            loaded, sources_of(paths or ["-"], field, [], quiet=quiet), out, options, bos=bos, eos=eos, quiet=quiet
         )
         return
     if shard_tokens is not None or bos or eos or threads is not None:
@@ -131,34 +103,28 @@ def encode(
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         encoding = solve(line)
         match shape:
-            case Shape.ids:
+            case "ids":
                 print(*encoding.ids)
-            case Shape.pieces:
+            case "pieces":
                 print_line(" ".join(readable(piece, kind).replace(" ", SPACE) for piece in encoding.pieces))
-            case Shape.json:
+            case "json":
                 row = {"ids": encoding.ids, "pieces": encoding.pieces, "offsets": encoding.offsets}
                 print_line(json.dumps(row, ensure_ascii=False))
 
 
 def _write_token_files(
     tokenizer: Tokenizer,
-    paths: list[str],
-    field: str | None,
+    sources: list[Source],
     out: Path,
-    format: Literal["npy", "arrow", "bin"],  # noqa: A002
-    shard_tokens: int | None,
-    documents: Literal["records", "files"],
+    options: dict[str, Any],
     *,
     bos: bool,
     eos: bool,
-    threads: int | None,
-    force: bool,
     quiet: bool,
 ) -> None:
-    from koktok.cli.options import sources_of
     from koktok.progress import ConsoleProgress, counted
     from koktok.text.records import ReadReport
-    from koktok.token_files import SHARD_TOKENS, write_token_files
+    from koktok.token_files import write_token_files
 
     roles = tokenizer.roles
     edges: dict[str, list[str]] = {"bos": [], "eos": []}
@@ -171,17 +137,13 @@ def _write_token_files(
     with ConsoleProgress(quiet=quiet) as progress:
         files = write_token_files(
             tokenizer,
-            sources_of(paths, field, [], quiet=quiet),
+            sources,
             out,
-            format=format,
-            shard_tokens=SHARD_TOKENS if shard_tokens is None else shard_tokens,
-            documents=documents,
             before=edges["bos"],
             after=edges["eos"],
-            threads=threads,
             report=report,
             on_progress=progress,
-            force=force,
+            **options,
         )
     manifest = files.manifest
     n = sum(shard["documents"] for shard in manifest["shards"])
@@ -255,13 +217,6 @@ def normalize(
         print("normalization changes nothing", file=sys.stderr)
 
 
-class Labels(StrEnum):
-    """Units of `koktok segment --labels`."""
-
-    bytes = "bytes"
-    characters = "characters"
-
-
 SEGMENT_OPTIONS = {"": "segmenter policy user_dictionary"}
 """What `koktok segment` takes of the Recipe."""
 
@@ -271,7 +226,7 @@ def segment(
     *,
     tsv: Annotated[bool, typer.Option("--tsv", help="One word per line: word, pieces, kinds of its cuts.")] = False,
     labels: Annotated[
-        Labels | None,
+        Literal["bytes", "characters"] | None,
         typer.Option(
             help="Print each line as JSON: its cuts, and before every byte or character eojeol, particle, morpheme, inside or none."
         ),
@@ -305,16 +260,9 @@ def segment(
         raise UsageError("`--labels` prints JSON, without --tsv and --learn", hint="koktok segment FILE --labels bytes")
     recipe = Recipe().changed(**(settings | {"user_dictionary": None}))
     if learn is not None:
-        _learn_segmenter(
-            paths or ["-"],
-            field,
-            learn,
-            settings.get("segmenter", ""),
-            settings.get("user_dictionary"),
-            tsv=tsv,
-            force=force,
-            quiet=quiet,
-        )
+        if tsv:
+            raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")
+        _learn_segmenter(sources_of(paths or ["-"], field, [], quiet=quiet), learn, settings, force=force, quiet=quiet)
         return
     chosen = Policy.parse(recipe.segment.policy)
     analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=settings.get("user_dictionary") or None)
@@ -327,7 +275,7 @@ def segment(
             words = [row[word] for word in pattern.pretokenize(normalizer(line))]
             if labels:
                 cuts = line_cuts([(segmented.words[i], segmented.cuts(i)) for i in words])
-                print_line(labelled(normalizer(line), cuts, of_bytes=labels is Labels.bytes))
+                print_line(labelled(normalizer(line), cuts, of_bytes=labels == "bytes"))
             elif tsv:
                 for i in words:
                     kinds = " ".join(cut.kind.label for cut in segmented.cuts(i))
@@ -338,20 +286,9 @@ def segment(
                 print_pieces(piece for i in words for piece in segmented.pieces(i))
 
 
-def _learn_segmenter(
-    paths: list[str],
-    field: str | None,
-    out: Path,
-    name: str,
-    user_dictionary: str | None,
-    *,
-    tsv: bool,
-    force: bool,
-    quiet: bool,
-) -> None:
+def _learn_segmenter(sources: list[Source], out: Path, settings: dict[str, Any], *, force: bool, quiet: bool) -> None:
     from collections import Counter
 
-    from koktok.cli.options import sources_of
     from koktok.count.counting import read
     from koktok.count.prepared import prepare
     from koktok.files import check_folder
@@ -361,14 +298,13 @@ def _learn_segmenter(
     from koktok.segment.dpe.learnt import FOLDER
     from koktok.training.dpe import learn_cuts
 
-    if tsv:
-        raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")
+    name = settings.get("segmenter", "")
     alone = name in ("", "whitespace")
-    analyser = None if alone else segmenter_for(name, user_dictionary=user_dictionary)
+    analyser = None if alone else segmenter_for(name, user_dictionary=settings.get("user_dictionary"))
     recipe = Recipe()
     check_folder(out, FOLDER)
     with ConsoleProgress(quiet=quiet) as progress:
-        reading = read(sources_of(paths, field, [], quiet=quiet), holdout=0.0, on_progress=progress)
+        reading = read(sources, holdout=0.0, on_progress=progress)
         words: Counter[str] = Counter()
         for word, n in prepare(reading.train, recipe.normalizer, recipe.pattern).items():
             words[text_to_analyse(word)] += n

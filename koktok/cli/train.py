@@ -112,16 +112,8 @@ def train(
     check_folder(out, TOKENIZER, same=lambda _: again)
     options = Options(dictionary, like, None if cache else False, lexicon, threads, measured=True)
     if frontier:
-        _draw(
-            sources,
-            chosen,
-            out,
-            _sizes(sizes) if sizes else [chosen.train.vocab_size],
-            options,
-            compare=compare,
-            force=force,
-            quiet=quiet,
-        )
+        wanted = [size_of(word) for word in sizes.split(",")] if sizes else [chosen.train.vocab_size]
+        _draw(sources, chosen, out, wanted, options, compare=compare, force=force, quiet=quiet)
         return
     if log is not None and log != "json":  # an error comes before the training
         if not Path(log).absolute().parent.is_dir():
@@ -201,8 +193,3 @@ def _draw(
         print("★ no other point has both fewer tokens and a higher F1\n")
     else:
         print(to_markdown(rows, against))
-
-
-def _sizes(text: str) -> list[int]:
-    """Sizes of vocabularies as a user lists them."""
-    return [size_of(word) for word in text.split(",")]
