@@ -37,7 +37,7 @@ from eval.texts import data_of, split
 from koktok.corpora.fetch import fetch, texts
 from koktok.count.counting import read
 from koktok.extension.base_text import prepare
-from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, open_base
+from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, open_base, opened
 from koktok.extension.extension_files import definition_of, extended
 from koktok.extension.learn import ExtendOptions, PieceList, learn
 from koktok.hangul import syllable_mask
@@ -265,7 +265,7 @@ def main() -> None:
         for name, (learnt_by, build) in rows_of(penalties).items():
             learnt = learnt_by(base.name, train, sizes[-1])
             for size in sizes:
-                largest[name] = replace(base, definition=build(base, learnt, size))
+                largest[name] = replace(base, tokenizer=opened(build(base, learnt, size)))
                 say(f"| {name} | {size:,} | {' | '.join(f'{value:.3f}' for value in held.figures(largest[name]))} |")
         differing, compared = changed(base, largest, given.other_mb)
         say(f"\nAt {sizes[-1]:,} pieces, lines with other ids of {compared / 1e6:.1f} MB without Hangul:\n")

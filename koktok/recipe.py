@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
 from koktok.files import read_utf8
+from koktok.hangul import KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model import special as styles
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
@@ -68,6 +69,9 @@ MOST_COST = 1e6
 
 LONGEST_SPECIAL = 256
 """Characters of a special token; those of known models have under 40."""
+
+NAMED = {"ks-x-1001": ("".join(KS_X_1001), "".join(sorted(KS_X_1001_SIGNS)), "".join(LETTERS))}
+"""Sets of characters that a list of required ones may name; the recipe records their characters."""
 
 Script = Literal["hangul", "latin", "other"]
 
@@ -230,7 +234,7 @@ class TrainRecipe(_Section):
     required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
     """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables, 51 letters and 54 common signs;
     `auto`: those if the syllables take at most a sixth of the ids, else the letters and the syllables of everyday phrases; in a
-    recipe also a list of strings with the characters."""
+    recipe also a list of strings with the characters, of which one may be `ks-x-1001`."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
@@ -239,10 +243,13 @@ class TrainRecipe(_Section):
     @field_validator("required")
     @classmethod
     def _are_characters(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        wrong = [] if isinstance(value, str) else [c for c in "".join(value) if not c.isprintable() or c in FORBIDDEN]
-        if wrong:
-            raise RecipeError(f"`required`: {wrong[0]!r} cannot be a piece", hint="--require ks-x-1001")
-        return value
+        if isinstance(value, str):
+            return value
+        strings = tuple(string for item in value for string in NAMED.get(item, (item,)))
+        wrong = next((c for c in "".join(strings) if not c.isprintable() or c in FORBIDDEN), None)
+        if wrong is not None:
+            raise RecipeError(f"`required`: {wrong!r} cannot be a piece", hint="--require ks-x-1001")
+        return strings
 
     @field_validator("specials")
     @classmethod

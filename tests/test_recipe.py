@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from koktok.errors import RecipeError
+from koktok.hangul import KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.recipe import Recipe, SourceRecord
 
 
@@ -63,6 +64,12 @@ def test_what_was_given_makes_the_recipe(changes: dict[str, object]) -> None:
     assert Recipe().changed(**recipe.given) == recipe
     assert Recipe.from_toml(recipe.to_toml()).given == recipe.given
     assert "split" not in recipe.given
+
+
+def test_a_list_of_required_characters_may_name_a_set() -> None:
+    mixed = Recipe.build({"train": {"required": ["ks-x-1001", "😀"]}})
+    assert {*"".join(mixed.train.required)} == {*KS_X_1001, *KS_X_1001_SIGNS, *LETTERS, "😀"}
+    assert Recipe.from_toml(mixed.to_toml()) == mixed
 
 
 def test_digits_follow_the_preset() -> None:

@@ -84,7 +84,7 @@ def instances(
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             tokens = Packed.open(text[0])
         else:
-            analysed = plan is None or plan.needs_morphemes
+            analysed = plan is None or plan.masking.of_morphemes
             without = {} if analysed else {"segmenter": "whitespace"}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             tokens = _packed(

@@ -53,11 +53,6 @@ class Plan(Options):
     short_seq_prob: Annotated[float, Field(ge=0, le=1)] = 0.1
     """bert: share of the pairs that are shorter."""
 
-    @property
-    def needs_morphemes(self) -> bool:
-        """Whether masks follow the borders of morphemes."""
-        return self.masking.of_morphemes
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstanceBatch:

@@ -98,11 +98,7 @@ def _files(
             blocks = read_blocks(alone, report=one, may_be_empty=True, on_progress=report_read)
             yield number, source, path, (block.documents() for block in blocks)
             done += one.bytes
-            report.files += 1
-            report.bytes += one.bytes
-            report.lines += one.lines
-            report.bad_lines += one.bad_lines
-            report.bad_places += one.bad_places
+            report.add(one)
 
 
 def _way(by: By, source: Source, name: str, records: Iterator[list[str]]) -> tuple[By, Iterator[list[str]]]:
