@@ -18,8 +18,8 @@ from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.errors import ArtifactError, InputError
 from koktok.files.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.formats import gguf
+from koktok.formats.hf import bpe_node
 from koktok.model.special import NO_LIMIT
-from koktok.model.vocab import splits
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED, STEPS
 from koktok.tokenizer.agree import Ids, agree
 
@@ -118,18 +118,12 @@ def _from_sentencepiece(adapter: SentencePiece) -> dict[str, Any]:
             "byte_fallback": trainer.byte_fallback,
         }
     else:
-        model = {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": adapter.tokens[adapter.unknown or 0],
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": True,
-            "byte_fallback": trainer.byte_fallback,
-            "ignore_merges": False,
-            "vocab": {row.piece: i for i, row in enumerate(proto.pieces)},
-            "merges": splits(sorted(scores, key=lambda piece: -scores[piece])),
-        }
+        model = bpe_node(
+            {row.piece: i for i, row in enumerate(proto.pieces)},
+            sorted(scores, key=lambda piece: -scores[piece]),
+            unknown=adapter.tokens[adapter.unknown or 0],
+            byte_fallback=trainer.byte_fallback,
+        )
     user_defined = {row.piece: i for i, row in enumerate(proto.pieces) if row.type == USER_DEFINED}
     return _whole(
         added_tokens=_added(adapter.specials, user_defined),
@@ -150,19 +144,8 @@ def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
         added_tokens=_added(ranks.specials, {}),
         pre_tokenizer={"type": "Sequence", "pretokenizers": [split, level]},
         decoder=level,
-        model={
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": True,
-            # Special tokens are in the table, too: else the library would assign ids after its end.
-            "vocab": spelled | dict(ranks.specials),
-            "merges": splits(sorted(spelled, key=spelled.__getitem__)),
-        },
+        # Special tokens are in the table, too: else the library would assign ids after its end.
+        model=bpe_node(spelled | dict(ranks.specials), sorted(spelled, key=spelled.__getitem__), ignore_merges=True),
     )
 
 

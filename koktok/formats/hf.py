@@ -177,17 +177,30 @@ def _model(vocab: Vocab) -> dict[str, Any]:
             "vocab": table,
         }
     # Syllables and jamo are BPE without merges.
+    ids = {piece: i for i, piece in enumerate((*BYTE_PIECES[: vocab.n_bytes], *vocab.pieces))}
+    return bpe_node(ids, vocab.pieces, byte_fallback=vocab.byte_fallback)
+
+
+def bpe_node(
+    ids: Mapping[str, int],
+    pieces: Collection[str],
+    *,
+    unknown: str | None = None,
+    byte_fallback: bool = False,
+    ignore_merges: bool = False,
+) -> dict[str, Any]:
+    """The node of a BPE model that merges to these pieces in their order; a run of unknown characters is one unknown token."""
     return {
         "type": "BPE",
         "dropout": None,
-        "unk_token": None,
+        "unk_token": unknown,
         "continuing_subword_prefix": None,
         "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": vocab.byte_fallback,
-        "ignore_merges": False,
-        "vocab": {piece: i for i, piece in enumerate((*BYTE_PIECES[: vocab.n_bytes], *vocab.pieces))},
-        "merges": [list(pair) for pair in splits(vocab.pieces)],
+        "fuse_unk": unknown is not None,
+        "byte_fallback": byte_fallback,
+        "ignore_merges": ignore_merges,
+        "vocab": dict(ids),
+        "merges": [list(pair) for pair in splits(pieces)],
     }
 
 
