@@ -97,7 +97,7 @@ class Tokens:
         return np.stack([self.starts, self.ends], axis=1)
 
 
-def running(lengths: Sequence[int] | Ints) -> Ints:
+def running(lengths: Sequence[int] | npt.NDArray[Any]) -> Ints:
     """The place where each of several runs starts, and where the last ends."""
     places = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(np.asarray(lengths, dtype=np.int64), out=places[1:])
