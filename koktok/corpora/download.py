@@ -6,7 +6,6 @@ no more than the recipe's `max_mb` of it is unpacked.
 
 from __future__ import annotations
 
-from koktok.corpora.recipe import AnySource, GitSource, LocalSource, PypiSource
 import fnmatch
 import hashlib
 import io
@@ -23,10 +22,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from koktok.corpora.git import Commit
+from koktok.corpora.recipe import AnySource, GitSource, LocalSource, PypiSource
 from koktok.errors import CorpusError, KoktokError
 from koktok.files.process import environment
-
-
 
 OFFLINE = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
 

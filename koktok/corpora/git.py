@@ -6,7 +6,6 @@ computes the id of every object that comes: the files are those of the recipe, o
 
 from __future__ import annotations
 
-from koktok.corpora.recipe import GitSource
 import os
 import shlex
 import shutil
@@ -15,9 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from koktok.corpora.recipe import GitSource
 from koktok.errors import CorpusError
-
-
 
 MIRROR = "KOKTOK_MIRROR"
 """The environment variable of the mirror."""
