@@ -105,6 +105,8 @@ def test_every_block_is_of_a_kind_that_a_test_reads(page: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in EVERY if english(page) != page], ids=name_of)
 def test_the_korean_page_has_the_blocks_of_the_english_one(page: Path) -> None:
     assert [(kind, text) for kind, text, _ in blocks(page)] == [(kind, text) for kind, text, _ in blocks(english(page))]
+    korean, own = (one.read_text(encoding="utf-8").count("\n## ") for one in (page, english(page)))
+    assert korean == own or page not in (PAGES[1], COMMANDS[1])
 
 
 @pytest.mark.parametrize(("page", "n", "block"), NEEDY, ids=[f"{name_of(page)}-{n}" for page, n, _ in NEEDY])
@@ -227,12 +229,6 @@ def test_the_commands_print_what_the_pages_show(mini: list[str], tmp_path: Path)
             printed[command] = done.stdout
         pattern = "".join(".*" if line == "…" else re.escape(line) + "\n" for line in shown.splitlines())
         assert re.fullmatch(pattern, printed[command], re.S), (command, printed[command])
-
-
-@pytest.mark.parametrize("pages", [PAGES, COMMANDS], ids=["problems", "commands"])
-def test_the_korean_page_has_the_same_sections_and_commands(pages: list[Path]) -> None:
-    assert commands(pages[0]) == commands(pages[1])
-    assert len({page.read_text(encoding="utf-8").count("\n## ") for page in pages}) == 1
 
 
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda page: page.name)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import struct
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MINI, koktok, read_documents
+from conftest import MINI, koktok, read_documents, works
 
 from koktok import load
-from koktok.errors import InputError, UsageError
 from koktok.model.special import ROLES
 from koktok.text.sources import Source
 from koktok.token_files import TokenFiles, write_token_files
@@ -80,72 +73,10 @@ def test_a_document_may_be_a_file(trained: Trained, source: Source, tmp_path: Pa
     assert files.manifest["text_sha256"] == records.manifest["text_sha256"]
 
 
-SCRIPT = """
-import sys
-from koktok import load
-from koktok.text.sources import Source
-from koktok import token_files
-from pathlib import Path
-folder, out, slow, *paths = sys.argv[1:]
-def wait(stem, tokens, real=token_files._write_npy):
-    real(stem, tokens)
-    if int(slow) and stem.name == "shard-00003":
-        (stem.parent / "shard-00004.npy").write_bytes(b"torn")
-        print("now", flush=True)
-        import time
-        time.sleep(60)
-token_files._WRITERS["npy"] = wait
-token_files.write_token_files(load(folder), Source.of(*paths, name="mini"), out, shard_tokens=900, threads=1)
-"""
-
-
-def test_a_killed_run_goes_on(trained: Trained, source: Source, tmp_path: Path) -> None:
-    folder = trained()
-    whole = write_token_files(load(folder), source, tmp_path / "whole", shard_tokens=900)
-    out, paths = tmp_path / "out", [str(path) for path in source.paths]
-    run = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(folder), str(out), "1", *paths], stdout=subprocess.PIPE, text=True
-    )
-    assert run.stdout is not None
-    assert run.stdout.readline() == "now\n"
-    os.kill(run.pid, signal.SIGKILL)
-    run.wait()
-    run.stdout.close()
-    assert not out.exists()
-    work = tmp_path / ".out.partial"
-    notes = (work / "progress.jsonl").read_text().splitlines()
-    assert [json.loads(line).get("name") for line in notes] == [None, *(f"shard-0000{i}" for i in range(3))]
-    # The fourth was on the disk, but not yet noted.
-    before = {path.name: path.stat().st_mtime_ns for path in work.glob("shards/shard-0000[012]*")}
-    assert before
-    time.sleep(0.01)
-    with pytest.raises(UsageError, match="3 shards of another run; what differs: after"):
-        write_token_files(load(folder), source, out, shard_tokens=900, after=["</s>"])
-    changed = tmp_path / "mini.txt"
-    changed.write_text("다른 글\n", encoding="utf-8")
-    with pytest.raises(InputError, match="the text is not the one that shard-00000"):
-        write_token_files(load(folder), Source.of(changed, name="mini"), out, shard_tokens=900)
-    subprocess.run([sys.executable, "-c", SCRIPT, str(folder), str(out), "0", *paths], check=True)
-    assert before == {path.name: path.stat().st_mtime_ns for path in out.glob("shard-0000[012]*")}
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == {
-        path.name: path.read_bytes() for path in whole.folder.iterdir()
-    }
-    assert not work.exists()
-
-
-def test_a_folder_of_others_is_not_overwritten(trained: Trained, source: Source, tmp_path: Path) -> None:
-    tokenizer = load(trained())
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="there is something at"):
-        write_token_files(tokenizer, source, tmp_path / "full")
-
-
 def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ["encode", trained(), *FILES]
-    done = koktok(*command, "--format", "npy", "--out", out, "--bos", "--eos", "--threads", 1)
-    assert done.returncode == 0, done.stderr
+    done = works(*command, "--format", "npy", "--out", out, "--bos", "--eos", "--threads", 1)
     assert "documents, 1 file in" in done.stderr
     assert not done.stdout
     tokenizer = load(trained())

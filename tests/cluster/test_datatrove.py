@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_spark import folder, koktok, lines  # noqa: F401 - fixtures
-
-pytest.importorskip("datatrove", reason="pip install 'koktok[datatrove]'")
 from datatrove.data import Document
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.tokens import DocumentTokenizer
+from test_spark import folder, koktok, lines  # noqa: F401 - fixtures
 
 from koktok import load
 from koktok.cluster.datatrove import KoktokCounter, KoktokTokenizer

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +15,6 @@ from koktok.cluster import task
 from koktok.cluster.task import NUMBERS, RUNS, SUMS, TEXT, WORDS, unpacked
 from koktok.count.shards import Shards, parts
 from koktok.text.blocks import Block
-
-pa = pytest.importorskip("pyarrow")
 
 LINES = st.lists(st.text("가나다 .😀", max_size=12), max_size=30)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 from test_report import example
 
 from koktok.adapters import load
@@ -45,6 +45,7 @@ def pages(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[
     found = {}
     for (width, height), tongue in itertools.product(SIZES.items(), ("en", "ko")):
         page = browser.new_page(viewport={"width": width, "height": height})
+        page.set_default_timeout(PATIENCE)
         page.goto(f"{path.as_uri()}#{tongue}")
         found[width, tongue] = page
     return found

@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import koktok_process, read_documents, read_lines
+from conftest import koktok, read_documents, read_lines
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -212,17 +212,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(InputError, match=r"a.txt` cannot be read: Permission denied"):
         read(path)
-
-
-def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", "")
-    write(tmp_path / "b.txt.gz", gzip.compress(b""))
-    with pytest.raises(InputError, match=r"the source `.*` \(.*a\.txt.*\) is empty"):
-        read(tmp_path)
-    write(tmp_path / "c.txt", "가")
-    report = ReadReport()
-    assert read(tmp_path, report=report) == ["가"]
-    assert report.empty_files == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt.gz")]
 
 
 def test_an_empty_shard_among_others_is_no_error(tmp_path: Path) -> None:
@@ -571,4 +560,4 @@ def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert [(level, name) for level, name, _ in said] == [("WARNING", "koktok.text.sources")] * 2
     assert "gone.txt" in said[0][2]
     assert f"1 unreadable lines in `{tmp_path.name}`, the first at {tmp_path}/a.txt:2" == said[1][2]
-    assert koktok_process("normalize", tmp_path / "a.txt").stderr.count("a.txt:2") == 1
+    assert koktok("normalize", tmp_path / "a.txt").stderr.count("a.txt:2") == 1

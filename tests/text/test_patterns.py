@@ -12,7 +12,6 @@ from typing import get_args
 
 import pytest
 import regex
-import tokenizers
 from hypothesis import given
 from llama_cpp import llama_cpp_ids
 from strategies import korean_text
@@ -22,7 +21,6 @@ from koktok.adapters.conversion import gguf_table
 from koktok.bulk.units import cuts_of
 from koktok.formats import gguf
 from koktok.formats.limits import unsupported_reason
-from koktok.formats.tiktoken import ranks_of
 from koktok.metrics.borders import border_share
 from koktok.model.vocab import unspell
 from koktok.text.normalize import Normalizer
@@ -70,29 +68,11 @@ def test_tiktokens_spelling_cuts_lines_alike(mini: list[str]) -> None:
         assert regex.findall(TIKTOKEN["cl100k"], line) == PublishedPattern(name="cl100k").pretokenize(line)
 
 
-def test_hugging_face_and_bulk_give_the_same_ids(folder: Path, mini: list[str]) -> None:
-    tokenizer, theirs = load(folder), tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    assert tokenizer.recipe.normalize.zero_width is False
-    lines = [*tricky_lines(), *mini[::2], *("\n".join(mini[i : i + 5]) for i in range(0, 200, 20))]
-    rows = [tokenizer.encode(line).ids for line in lines]
-    assert [encoding.ids for encoding in theirs.encode_batch(lines, add_special_tokens=False)] == rows
-    assert [ids.tolist() for ids in tokenizer.encode_ids(lines)] == rows
-    assert [tokenizer.decode(ids) for ids in rows] == [tokenizer.normalize(line) for line in lines]
-
-
 def test_the_counts_are_cut_by_it(learnt: Path) -> None:
     tokenizer = load(learnt)
     for piece in map(unspell, tokenizer.vocab.pieces):
         if "\ufffd" not in piece and "'" not in piece:
             assert not tokenizer.pattern.crosses(piece), piece
-
-
-def test_tiktoken_gives_the_same_ids(folder: Path, mini: list[str]) -> None:
-    pytest.importorskip("tiktoken")
-    tokenizer = load(folder)
-    encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
-    for line in mini[::3]:
-        assert encoding.encode_ordinary(tokenizer.normalize(line)) == tokenizer.encode(line).ids
 
 
 @pytest.mark.parametrize("name", ACROSS_SPACES)
@@ -157,7 +137,6 @@ def test_javascript_reads_it(pattern: Pattern, mini: list[str]) -> None:
 
 
 def test_llama_cpp_gives_the_same_ids(folder: Path, mini: list[str], tmp_path: Path) -> None:
-    pytest.importorskip("gguf")
     tokenizer = load(folder)
     if tokenizer.pattern.regex not in [expression for expression, _ in LLAMA_CPP]:
         assert "patterns that are built into it" in unsupported_reason("gguf", tokenizer.vocab, tokenizer.pattern)

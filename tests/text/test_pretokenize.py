@@ -141,9 +141,10 @@ def test_same_in_tokenizers_beside_every_class(pattern):
         assert theirs(text) == pattern.pretokenize(text)
 
 
-@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_same_in_tokenizers_on_every_code_point(sample):
-    """All code points, on both sides of a sample of every class, for the pattern that tells all classes apart."""
+@pytest.mark.parametrize("name", ["space", "hangul", "accent"])
+def test_same_in_tokenizers_on_every_code_point(name):
+    """All code points, on both sides of some samples, for the pattern that tells all classes apart."""
+    sample = SAMPLES[name]
     pattern = Pattern("scripts", "single", superwords=True)
     theirs = hf(pattern)
     text = sample.join(ALL)

@@ -122,12 +122,3 @@ def test_the_vocabulary_is_that_of_the_library(saved: Saved) -> None:
     assert [ours.token_to_id(token) for token in table] == list(range(len(ours)))
     assert (ours.token_to_id("이런 말은 없다"), ours.id_to_token(-1), ours.id_to_token(len(ours))) == (None, None, None)
     assert saved.hf is None or saved.hf.get_vocab() == table
-
-
-def test_saved_and_loaded_is_the_same(saved: Saved, tmp_path: Path) -> None:
-    one = saved.ours.save(tmp_path / "one")
-    two = load(one).save(tmp_path / "two")
-    assert load(two) == saved.ours
-    assert {file.name: file.read_bytes() for file in one.iterdir()} == {
-        file.name: file.read_bytes() for file in two.iterdir()
-    }

@@ -56,39 +56,6 @@ def test_offsets_of_text_that_normalization_changes(folds: dict, raw: str, expec
     assert [(token, *span) for token, span in zip(seen, encoding.offsets, strict=True)] == expected
 
 
-def test_special_tokens_only_when_allowed(trained: Trained) -> None:
-    tokenizer = load(trained())
-    eos = tokenizer.vocab.special_ids["</s>"]
-    text = "끝</s>끝"
-    assert eos not in tokenizer.encode(text).ids
-    allowed = tokenizer.encode(text, allowed_special={"</s>"})
-    at = allowed.ids.index(eos)
-    assert (allowed.offsets[at], allowed.pieces[at]) == ((1, 5), "</s>")
-    assert allowed.ids == tokenizer.encode(text, allowed_special="all").ids
-    assert tokenizer.decode(allowed.ids) == text
-    assert tokenizer.decode(allowed.ids, skip_special_tokens=True) == "끝끝"
-
-
-def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path: Path) -> None:
-    tokenizer = load(trained())
-    target = tmp_path / "out"
-    tokenizer.save(target, extra={"old.txt": "ours"})
-    (target / "model.safetensors").write_text("mine")
-    with pytest.raises(UsageError, match="holds another tokenizer"):
-        tokenizer.save(target)
-    tokenizer.save(target, force=True)
-    assert not (target / "old.txt").exists()
-    assert (target / "model.safetensors").read_text() == "mine"
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="not empty and holds no koktok tokenizer"):
-        tokenizer.save(tmp_path / "full")
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(UsageError, match="expected a folder, got the file"):
-        tokenizer.save(tmp_path / "file")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "out"]
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
