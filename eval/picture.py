@@ -1,6 +1,6 @@
-"""The picture of README and docs: tokens against F1 at human morpheme boundaries, from a report of `eval full`.
+"""The picture of README and docs: tokens against F1 at human morpheme boundaries, from reports of `eval full`.
 
-python -m eval.picture eval/reports/2026-11-24-bench-ko.json.xz docs/images/tokens-f1.svg
+python -m eval.picture eval/reports/2026-11-26-bench-ko*.json.xz docs/images/tokens-f1.svg
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ SHOWN = {
     "koktok lm": "koktok lm, the default",
     "koktok encoder": "koktok encoder",
     "koktok aligned": "koktok aligned",
+    "koktok bpe-bytes lm": "koktok byte-level BPE",
 }
 """Rows trained on the same text at 32,000 ids, and what the picture calls them."""
 
 
-def draw(report: Path, out: Path) -> list[str]:
-    """Draw the rows of `SHOWN` that the report has; gives their names."""
-    rows = {row["name"]: row.get("scores", {}) for row in json.loads(report_text(report))["rows"]}
+def draw(reports: list[Path], out: Path) -> list[str]:
+    """Draw the rows of `SHOWN` that the reports have; gives their names."""
+    every = [row for report in reports for row in json.loads(report_text(report))["rows"]]
+    rows = {row["name"]: row.get("scores", {}) for row in every}
     shown = {name: label for name, label in SHOWN.items() if {"fertility", "boundary_f1"} <= rows.get(name, {}).keys()}
     marks = [
         # The numbers are those of a colour.
@@ -42,7 +44,7 @@ def draw(report: Path, out: Path) -> list[str]:
             label,
             rows[name]["fertility"]["value"],
             rows[name]["boundary_f1"]["value"],
-            front="koktok" in name,
+            front="koktok" in name and "bytes" not in name,
         )
         for name, label in shown.items()
     ]
@@ -56,4 +58,5 @@ def draw(report: Path, out: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*draw(Path(sys.argv[1]), Path(sys.argv[2])), sep="\n")
+    *reports, out = map(Path, sys.argv[1:])
+    print(*draw(reports, out), sep="\n")
