@@ -43,7 +43,7 @@ class Characters(LibraryTokenizer):
             digest=hashlib.sha256(raw).hexdigest()[:16],
             libraries={},
             notes=[
-                Note("one token a character", "글자마다 토큰 하나"),
+                Note("one token per character", "글자마다 토큰 하나"),
                 Note("spaces are tokens", "공백도 토큰")
                 if self._space
                 else Note("spaces are no tokens", "공백은 토큰이 되지 않음"),

@@ -1,4 +1,4 @@
-"""Korean tokenizers whose tokens follow morpheme boundaries, for Hugging Face, SentencePiece and tiktoken.
+"""Korean tokenizers that cut words at morpheme boundaries, for Hugging Face, SentencePiece and tiktoken.
 
 These names are the public interface; every other module is private and may change. They load on first use, so that
 `import koktok` costs next to nothing.

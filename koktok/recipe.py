@@ -189,15 +189,15 @@ class TrainRecipe(_Section):
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
     preset: Annotated[Literal["lm", "encoder", "aligned", "short"], SELECTED] = "lm"
-    """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: about as few tokens as SentencePiece
-    makes. `encoder`: 10 % more, so that spans can be marked. `aligned`: nearly all boundaries."""
+    """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: 2 to 3 % more
+    tokens than SentencePiece. `encoder`: 3 to 9 % more than `lm`, so that spans can be marked. `aligned`: nearly all boundaries."""
     keep: Annotated[SomeShare | dict[Group, SomeShare] | None, SELECTED, TARGET] = None
     """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or
     josa=0.9,eomi=0.8; by default those of the preset. They are measured on the running text without punctuation, and `nu` is
     adjusted to reach them."""
     price: Annotated[Price, Only(SELECTED_MODELS, own=True, hint="--price tokens")] = "tokens"
-    """Unigram, BPE: cost of a piece. One token each, or in bits: more for a rare piece, and for one that swallows a boundary or a space,
-    the less its parts have in common."""
+    """Unigram, BPE: cost of a piece. One token each, or in bits: more for a rare piece, and for one that contains a boundary or a space, if its
+    parts do not predict each other."""
     tokens_per_eojeol: Annotated[Positive | None, SELECTED, TARGET] = None
     """Unigram, BPE: target number of tokens per eojeol, e.g. 1.8, in place of `keep`."""
     lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
@@ -209,8 +209,8 @@ class TrainRecipe(_Section):
     superwords: Annotated[
         Share, Only(SELECTED_MODELS, own=True, hint=f"--superwords 0, or --model {' | '.join(SELECTED_MODELS)}")
     ] = 0.0
-    """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 에 대한), e.g. 0.3. They make 7 % fewer tokens, but the ids of
-    a prompt then depend on the text behind it, and words given apart get other ids. Such pieces contain no cut inside a word."""
+    """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 에 대한), e.g. 0.3. They make 1 to 5 % fewer tokens, but the ids of
+    a prompt then depend on the text after it, and pre-split words get other ids. Such pieces contain no cut inside a word."""
     inner_superwords: bool = False
     """Superwords may contain cuts inside a word (할 수 있는), at the same cost as other pieces."""
     blocklist: tuple[str, ...] = ()
@@ -221,8 +221,8 @@ class TrainRecipe(_Section):
     """Pieces of web addresses and HTML entities, runs (of five of one character, or of three signs or jamo beside other text) and
     other repetitions. Learned, or left out; nothing is learned from addresses then."""
     reserve_script: dict[Script, Share] = {}
-    """Unigram, BPE: minimum share of pieces for a script, e.g. latin=0.3. For mixtures of languages; the other places go to the pieces
-    that save most."""
+    """Unigram, BPE: minimum share of pieces for a script, e.g. latin=0.3. For mixtures of languages; the other pieces are those that
+    save most."""
     min_count: Annotated[int, Field(ge=0, le=10**12)] = 0
     """Minimum count of a word in training. With 0 all words are used; of very many distinct words the rare ones are sampled."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12

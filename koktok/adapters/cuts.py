@@ -56,7 +56,7 @@ def open_cuts(spec: str, path: Path) -> OpenVocabulary:
 
     digest = hashlib.sha256(raw).hexdigest()[:16]
     tokenizer = OpenVocabulary(
-        spec, path.name.split(".")[0], cut, digest=digest, notes=[Note("cuts from a file", "파일에 적힌 분할")]
+        spec, path.name.split(".")[0], cut, digest=digest, notes=[Note("cuts from a file", "파일에서 읽은 나눈 자리")]
     )
     tokenizer.any_text = False
     return tokenizer

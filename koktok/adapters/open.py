@@ -121,7 +121,7 @@ def load(
         opened.notes += (
             Note(
                 f"AutoTokenizer reads it by {name}, whose code may give tokens other ids than the files",
-                f"AutoTokenizer는 {name}(으)로 읽으며, 그 코드는 파일과 다른 id를 줄 수 있음",
+                f"AutoTokenizer는 {name}(으)로 읽으며, 그 코드는 파일과 다른 ID를 낼 수 있음",
             ),
         )
     opened.signature = {"source": text}

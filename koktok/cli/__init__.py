@@ -48,7 +48,7 @@ VERBS_WITH_OPTIONS: dict[Callable[..., None], Groups] = {
 
 app = typer.Typer(
     name="koktok",
-    help="Korean tokenizers whose tokens follow morpheme boundaries, for Hugging Face, SentencePiece and tiktoken.",
+    help="Korean tokenizers that cut words at morpheme boundaries, for Hugging Face, SentencePiece and tiktoken.",
     no_args_is_help=True,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -112,7 +112,9 @@ def _count(
         report = counts.report
         _note_bad_lines(report, progress)
         if resumed := counts.shards.resumed:
-            progress.note(f"there already: {resumed} of {counted(resumed + counts.shards.counted, 'shard')}")
+            progress.note(
+                f"resumed: {resumed} of {counted(resumed + counts.shards.counted, 'shard')} were counted before"
+            )
         covered = tuple(
             sorted((Counted(n, d, counts.lines[n], holdout) for n, d in report.digests.items()), key=lambda c: c.name)
         )
@@ -159,5 +161,5 @@ def _write(tables: Any, min_count: int, progress: Any, *, force: bool) -> None:
         progress("sum", 0, None)
         dropped = write_counts(file, parts(shards), head, min_count=min_count, force=force)
         if min_count > 1:
-            progress.note(f"{file.name}: left out for occurring less than {min_count} times: {dropped}")
+            progress.note(f"{file.name}: left out, as their count is below {min_count}: {dropped}")
         print(file)

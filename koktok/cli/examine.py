@@ -105,7 +105,7 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
         [f"pieces in {script}", f"{count:,} ({count / diagnosis.size:.1%})"]
         for script, count in diagnosis.scripts.items()
     ]
-    table("What it holds", ["", ""], rows)
+    table("Contents", ["", ""], rows)
     print(f"\nlongest: {'  '.join(map(_visible, diagnosis.longest))}\n")
     for finding in diagnosis.findings:
         print(f"{finding.severity}: {finding.count:,} {finding.title} [{finding.check}]")
@@ -170,8 +170,8 @@ def _show_difference(changes: Changes) -> None:
 
     for mark, side in (("A", changes.a), ("B", changes.b)):
         size = f"{side.size:,} ids" if side.size else "open vocabulary"
-        print_line(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} an eojeol")
-    print(f"B - A: {_interval(changes.fertility_difference, changes.units)} tokens an eojeol")
+        print_line(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} per eojeol")
+    print(f"B - A: {_interval(changes.fertility_difference, changes.units)} tokens per eojeol")
     print(f"lines cut differently: {changes.lines_changed:,} of {changes.lines:,}")
     print(f"eojeols cut differently: {changes.eojeols_changed:,} of {changes.eojeols:,}")
     print(f"cuts inside eojeols that only A makes: {changes.only_a:,}; that only B makes: {changes.only_b:,}")

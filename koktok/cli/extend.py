@@ -48,7 +48,7 @@ def extend(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Add Korean pieces to an existing tokenizer, with proof that old ids and English are unchanged; extend the embeddings.
+    """Add Korean pieces to an existing tokenizer, check that old ids and English text are unchanged, and extend the embeddings.
 
     Example: koktok extend path/to/model text.txt --add 8192 -o wider
     """
@@ -56,7 +56,7 @@ def extend(
 
     if apply is not None:
         if paths:
-            raise UsageError("a text does nothing with --apply", hint=f"koktok extend {base} --apply {apply} --out NEW")
+            raise UsageError("--apply takes no text", hint=f"koktok extend {base} --apply {apply} --out NEW")
         _refuse(
             settings, (*LEARNT, "drop", "keep_scripts"), "--apply", f"koktok extend {base} --apply {apply} --out NEW"
         )

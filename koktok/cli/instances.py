@@ -60,8 +60,8 @@ def instances(
 
     `koktok instances FOLDER` prints the figures of a folder of instances.
 
-    Ids and the boundaries of sentences, eojeols and morphemes are packed once. Each instance is a function of seed, epoch and
-    document. The same command resumes a stopped run.
+    Ids and the boundaries of sentences, eojeols and morphemes are packed once. An instance depends only on the seed, the
+    epoch and its document. The same command resumes an interrupted run.
 
     Example: koktok instances my-tokenizer text.txt -o data
     """

@@ -45,5 +45,5 @@ BETTER = {
     "higher": "higher is better",
     "lower": "lower is better",
     "none": "a description, not a score",
-    "one": "the nearer to 1, the better",
+    "one": "closer to 1 is better",
 }

@@ -102,7 +102,7 @@ def page_of(
 
 
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
-    """The user's text, and that which travels with koktok."""
+    """The user's text, and koktok's own small corpus."""
     from koktok.corpora.paths import as_source
     from koktok.text.sources import read
 

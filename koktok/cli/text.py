@@ -228,7 +228,7 @@ def segment(
     labels: Annotated[
         Literal["bytes", "characters"] | None,
         typer.Option(
-            help="Print each line as JSON: its cuts, and before every byte or character eojeol, particle, morpheme, inside or none."
+            help="Print each line as JSON: its cuts, and a label for each byte or character (eojeol, particle, morpheme, inside or none)."
         ),
     ] = None,
     learn: Annotated[

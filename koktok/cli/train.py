@@ -61,7 +61,7 @@ def train(
     lexicon: Annotated[
         Path | None,
         typer.Option(
-            help="Parquet file of words analysed elsewhere; see the guide on scale.",
+            help="Parquet file of words analysed on a cluster.",
             rich_help_panel="Korean",
         ),
     ] = None,

@@ -21,11 +21,11 @@ from koktok.text.sources import Source
 from koktok.tokenizer import TrainedTokenizer
 
 MEANING = (
-    "Fewer tokens make text shorter. F1 (silver) compares the cuts inside words with the morpheme boundaries of the analyser, "
+    "Fewer tokens make sequences shorter. F1 (silver) compares the cuts inside words with the morpheme boundaries of the analyser, "
     "not with human annotation: between syllables, and over all gaps. josa and eomi are the shares of the boundaries before "
     "particles and endings that are cut."
 )
-NO_BORDERS = "Fewer tokens make text shorter. The held-out words were not analysed, so there is no boundary F1."
+NO_BORDERS = "Fewer tokens make sequences shorter. The held-out words were not analysed, so there is no boundary F1."
 """One sentence under the table."""
 
 LINES = 5
@@ -60,8 +60,8 @@ def announced(progress: ConsoleProgress, recipe: Recipe) -> OnProgress:
         what = ""
         if stage == "segment" and total and recipe.segment.segmenter != "whitespace":
             what = (
-                f"asking {recipe.segment.segmenter} where {total:,} distinct words are cut: about "
-                f"{max(1, round(total / ANALYSED))} s for one process, less where some were analysed before"
+                f"analysing {total:,} distinct words with {recipe.segment.segmenter}: about "
+                f"{max(1, round(total / ANALYSED))} s in one process, less if some are in the cache"
             )
         elif stage == "train":
             what = (
@@ -131,7 +131,7 @@ def print_training(
     per_eojeol, syllables = rows[0].figures.tokens_per_eojeol, rows[-1].figures.tokens_per_eojeol
     if per_eojeol > syllables:
         console.print(
-            f"warning: {per_eojeol:.3f} tokens per eojeol are more than one for each syllable ({syllables:.3f}): the vocabulary is too "
+            f"warning: {per_eojeol:.3f} tokens per eojeol, more than one per syllable ({syllables:.3f}): the vocabulary is too "
             "small for this text; train with a larger --vocab-size",
             markup=False,
         )
@@ -189,7 +189,7 @@ def _next(training: Training, out: Path) -> Iterator[str]:
         if not outcome.get("met", True):
             yield f"{_missed(outcome)} (the best that was found with {options.vocab_size:,} ids)"
     if outcome and outcome["all"] < BOUND_TO:
-        yield "for more accurate cuts and more tokens: --preset encoder, or aligned, or --keep 0.95; --frontier draws the curve"
+        yield "for more accurate boundaries, with more tokens: --preset encoder or aligned, or --keep 0.95; --frontier draws the curve"
     yield runs_of(training.tokenizer).replace("`", "")
     yield "next:"
     yield f"  koktok encode {folder} FILE --as pieces"

@@ -24,7 +24,7 @@ def verify(
         list[Path] | None,
         typer.Option("--with", help="Folder or file of an export that must give the same ids; may be repeated."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first lines, this many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only this many lines, from the first on.")] = None,
     sample: Annotated[
         int | None, typer.Option(min=1, help="Lines for the slow checks, spread over the text. [20000]")
     ] = None,
@@ -40,7 +40,7 @@ def verify(
 ) -> None:
     """Verify a tokenizer on your text: losslessness, equal ids and text in every format, offsets, special tokens.
 
-    Of a folder that koktok did not train, ids and special tokens are compared with those of transformers' AutoTokenizer.
+    For a folder that koktok did not train, ids and special tokens are compared with those of transformers' AutoTokenizer.
 
     Example: koktok verify my-tokenizer text.txt
     """

@@ -1,4 +1,4 @@
-"""`koktok vocabulary list`, `show`, `get` and `build`: those that travel with koktok."""
+"""`koktok vocabulary list`, `show`, `get` and `build`: the vocabularies that are part of the package."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def vocabulary_build(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a vocabulary again by its recipe, and check that its folder equals the included one, bit for bit.
+    """Train a vocabulary again by its recipe, and check that the files are identical to the included ones.
 
     Exit code 1 if it differs: another version of Kiwi, for instance, may cut words differently.
 
@@ -103,8 +103,8 @@ def vocabulary_build(
         training.save(folder, compare(training).rows, force=force)
         differs = ready.differences(folder)
         if differs:
-            progress.note(f"not as they travel with koktok: {', '.join(differs)}")
+            progress.note(f"different from the included vocabulary: {', '.join(differs)}")
         else:
-            progress.note("bit for bit what travels with koktok")
+            progress.note("identical to the included vocabulary")
     print(folder)
     raise typer.Exit(1 if differs else 0)

@@ -86,7 +86,7 @@ def refuse_another(target: Path, what: str) -> UsageError:
     """Return the error for a place that holds another result."""
     kind = "folder" if target.is_dir() else "file"
     return UsageError(
-        f"output {kind} `{target}` already exists and holds another {what}",
+        f"output {kind} `{target}` already exists and contains a different {what}",
         hint="choose another --out, or --force (in Python, force=True)",
     )
 
@@ -361,7 +361,7 @@ def read_whole(folder: Path, product: Product, read: Callable[[Path], Read]) -> 
         if time.monotonic() > until:
             if half:
                 raise ArtifactError(
-                    f"`{folder}` is half written: its writer was stopped", hint="run that command again"
+                    f"`{folder}` is incomplete: writing it was interrupted", hint="run that command again"
                 ) from error
             break
         time.sleep(POLL_INTERVAL)

@@ -472,7 +472,7 @@ def _of_function(spans: Callable[[str], Any]) -> Tokenizer:
         return rows
 
     return OpenVocabulary(
-        name, name, cut, digest=name, notes=[Note("a function from a text to spans", "텍스트의 분할을 주는 함수")]
+        name, name, cut, digest=name, notes=[Note("a function from a text to spans", "텍스트를 나누는 함수")]
     )
 
 

@@ -44,7 +44,7 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
     assert training.silver is not None, "the held-out text was not cut"
     silver, recipe = Silver(training.silver), training.tokenizer.recipe
     ours = our_row(name_of(recipe), training.tokenizer, silver)
-    syllables = SilverRow("one token a syllable", None, silver.figures(TRIVIAL["syllables"]()))
+    syllables = SilverRow("one token per syllable", None, silver.figures(TRIVIAL["syllables"]()))
     if not peer:
         return Comparison((ours, syllables), silver)
     if not training.reading.complete:

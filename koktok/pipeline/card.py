@@ -160,7 +160,7 @@ def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
     if not unsupported_reason("sentencepiece", vocab, tokenizer.pattern):
         raw = "; ".join(differences(tokenizer.normalizer))
         limits.append(
-            f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Of raw text it leaves: {raw}."
+            f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Its normalizer does less with raw text: {raw}."
         )
     return limits
 

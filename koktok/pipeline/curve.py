@@ -151,7 +151,7 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
     Examples
     --------
     >>> reference(SegmentedCounts.from_marked({" 집|에서": 2}), eojeols=2).trivial
-    FrontierRow(name='one token a character', vocab_size=4, tokens_per_eojeol=3.0, precision=0.5, recall=1.0,
+    FrontierRow(name='one token per character', vocab_size=4, tokens_per_eojeol=3.0, precision=0.5, recall=1.0,
                 f1=0.666..., f1_all=0.666..., settings={})
     """
     silver = silver_of(held, eojeols)
@@ -167,7 +167,7 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
         gold=int(silver.boundaries),
         gaps=int(silver.places),
         others=sum(n * (len(word) - 1) for word, n in words) - int(silver.places),
-        trivial=_row(silver, "one token a character", len(set().union(*held.words)), characters, {}),
+        trivial=_row(silver, "one token per character", len(set().union(*held.words)), characters, {}),
     )
 
 

@@ -146,7 +146,7 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
         steps = [left + (right - left) * k / 200 for k in range(201)]
         bound = [(x, y) for x in steps if bottom <= (y := reference.ceiling(x)) <= top]
         trivial = reference.trivial
-        words = f"one token a character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
+        words = f"one token per character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
         if bound:
             curves.append(Line(0, "upper bound of any tokenizer", bound, "bound"))
             legend.append(("bound", "upper bound of any tokenizer"))

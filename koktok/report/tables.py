@@ -164,7 +164,7 @@ def _summary_text(report: Report) -> Label:
         return "", ""
     units, units_ko = units_of(report)
     return (
-        "★ on the Pareto front of tokens per eojeol and boundary F1 (analysers and trivial rows apart). "
+        "★ Pareto-optimal in tokens per eojeol and boundary F1 (analysers and trivial rows are left out). "
         f"In brackets: 95 % intervals, Student's t over {units}.",
         "★은 어절당 토큰 수와 경계 F1의 파레토 최적입니다(형태소 분석기와 단순 기준 제외). "
         f"괄호 안은 95% 신뢰 구간(스튜던트 t)이며 재표집 단위는 {units_ko}입니다.",
@@ -185,9 +185,9 @@ def _gold(report: Report) -> Section:
     return Section(
         ("Morpheme boundaries, by gold corpus", "정답 말뭉치별 형태소 경계"),
         (
-            "F1 (precision, recall) over places between two syllables inside an eojeol. “human”: people annotated the morphemes; "
-            "“silver”: a program did, or it is not known who did.",
-            "어절 안 두 음절 사이에서 잰 F1(정밀도, 재현율)입니다. ‘사람’은 사람이 형태소를 표시한 말뭉치, ‘자동’은 프로그램이 "
+            "F1 (precision, recall) over places between two syllables inside an eojeol. “human”: the morphemes were annotated by people; "
+            "“silver”: by a program, or it is not known by whom.",
+            "어절 안의 두 음절 사이에서 측정한 F1(정밀도, 재현율)입니다. ‘사람’은 사람이 형태소를 표시한 말뭉치, ‘자동’은 프로그램이 "
             "표시했거나 누가 했는지 밝혀지지 않은 말뭉치입니다.",
         ),
         [Table(columns, [(row, [cell(row, gold.name) for gold in report.golds]) for row in _ran(report)])],
@@ -225,10 +225,10 @@ def _spans(report: Report) -> Section:
     return Section(
         ("Spans that tokens can express", "토큰으로 가리킬 수 있는 구간"),
         (
-            "Share of marked spans (entities, answers) of which both ends are borders of tokens, so that a model over tokens can "
+            "Share of marked spans (entities, answers) whose ends are both token boundaries, so that a model over tokens can "
             "point at them; in brackets 95 % intervals.",
             "표시된 구간(개체명, 정답) 가운데 양끝이 토큰 경계인 것의 비율로, 토큰 단위 모델이 정확히 가리킬 수 있는 구간입니다. "
-            "괄호 안은 95 % 구간입니다.",
+            "괄호 안은 95% 신뢰 구간입니다.",
         ),
         [Table([Column((f"{one.name} ({one.spans:,})",) * 2) for one in report.spans], rows)],
     )
@@ -277,7 +277,7 @@ def _differences(report: Report) -> Section:
             f"Value minus that of {report.reference} on the same lines. In brackets: 95 % intervals, Student's t over {units}, with "
             "the degrees of freedom of Welch and Satterthwaite where a figure has several golds. p: the same t, adjusted for the "
             f"{tests} tests of this table (Holm). Bold: p under .05.",
-            f"같은 줄에서 잰 {report.reference}와의 차이이며, 괄호 안은 95% 신뢰 구간(스튜던트 t), 재표집 단위는 "
+            f"같은 줄에서 측정한 {report.reference}와의 차이이며, 괄호 안은 95% 신뢰 구간(스튜던트 t), 재표집 단위는 "
             f"{units_ko}입니다. p는 t 검정(여러 정답 말뭉치를 합친 지표는 웰치–새터스웨이트 자유도)의 값을 이 표의 검정 "
             f"{tests}개에 맞추어 홀름 방법으로 보정한 것입니다. 굵은 글씨는 p가 .05보다 작다는 뜻입니다.",
         ),

@@ -139,6 +139,6 @@ def check_size(
                 f"the text has too few {pieces} for {size:,} ids", hint=f"--vocab-size {safe}, or more text"
             )
         raise VocabSizeError(
-            f"expected at most {largest:,} ids (the text has no more {pieces}), got {size:,}",
+            f"a vocabulary of {size:,} ids is too large; the maximum for this text is {largest:,} (it has no more {pieces})",
             hint=f"--vocab-size {largest}",
         )

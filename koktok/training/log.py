@@ -23,11 +23,8 @@ from koktok.training.superwords import crosses_space
 MEASURED = 20_000
 """Distinct words that are encoded, the most frequent first: over .8 of running Korean text, in about a second."""
 
-SHOWN = 4
-"""Lengths of piece that the summary names."""
-
 SHOWN = 6
-"""Kinds of boundary that the summary names, the most frequent ones."""
+"""Lengths of pieces, and kinds of boundary, that the summary names."""
 
 
 def shape_of(piece: str) -> str:

@@ -106,7 +106,7 @@ def verify(
         )
     if strings is not None:
         raise UsageError(
-            f"random strings are for extensions, and `{place}` is none",
+            f"random strings are for extensions, and `{place}` is not one",
             hint=f"koktok verify {place} TEXT, without --random",
         )
     if is_pruned(place):

@@ -14,6 +14,7 @@ import threading
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,12 @@ from conftest import MINI, ROOT, exit_code_here, koktok, koktok_process, works
 from rich.cells import cell_len
 
 from koktok import Recipe, load
+from koktok.cli.training_shown import LINES, print_training
 from koktok.model.vocab import BYTE_CHARS
+from koktok.pipeline.baseline import compare
+from koktok.pipeline.train import train
 from koktok.progress import table
+from koktok.text.sources import Source
 
 Trained = Callable[..., Path]
 unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
@@ -61,11 +66,11 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     assert "held-out words" in lines[at]
     columns, *rows = [line.split("  ") for line in lines[at + 1 : at + 5]]
     assert "".join(columns).replace(" ", "") == "tokenizertokens/eojeolF1F1alljosaeomibytes"
-    assert [row[0].strip() for row in rows] == ["koktok lm", "SentencePiece Unigram", "one token a syllable"]
+    assert [row[0].strip() for row in rows] == ["koktok lm", "SentencePiece Unigram", "one token per syllable"]
     assert max(map(len, lines[at : at + 5])) <= 80
     assert "silver" in done.stdout
     assert "  koktok verify " in done.stdout
-    assert "asking kiwi where" in done.stderr
+    assert " distinct words with kiwi: about " in done.stderr
     assert "training SentencePiece on the same" in done.stderr
     assert done.stdout.count("|") > 50  # five sentences, segmented twice
     assert "signature: " + load(tmp_path / "out").vocab.digest() in done.stderr
@@ -75,7 +80,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| mini | 1 | Apache-2.0" in card
     assert "kiwi:" in card
-    assert " words; SentencePiece was trained on the same words with its own defaults. F1 is silver" in card
+    assert " words; SentencePiece was trained on the same words with its own defaults. F1 (silver)" in card
     again = koktok(
         "train", "corpus:mini", "--recipe", tmp_path / "out", "--out", tmp_path / "again", "--no-compare", "-q"
     )
@@ -83,6 +88,34 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     assert "SentencePiece was trained" not in (tmp_path / "again" / "README.md").read_text()  # it was not
     for name in ("tokenizer.json", "koktok.toml", "tokenizer.model"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_the_closing_lines_are_those_that_the_two_cut_differently(
+    mini: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is shown as koktok cuts it, and below as SentencePiece does; where both cut alike there is nothing to show."""
+    recipe = Recipe().changed(vocab_size=2300, holdout=0.1)
+    training = train([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe, measured=True)
+    compared = compare(training)
+    assert compared.peer is not None
+    pairs = {}
+    for word in sorted({word for line in mini for word in line.split()}):
+        both = training.tokenizer.encode(word).pieces, compared.peer.pieces(word)
+        pairs[word] = tuple("|".join(pieces).replace(" ", "▁") for pieces in both)
+    alike = [word for word, (ours, theirs) in pairs.items() if ours == theirs]
+    different = [word for word, (ours, theirs) in pairs.items() if ours != theirs]
+    assert alike
+    assert len(different) > LINES
+
+    def shown(samples: list[str]) -> list[str]:
+        reading = replace(training.reading, samples=tuple(samples))
+        print_training(replace(training, reading=reading), compared, Path("out"))
+        before, _, lines = capsys.readouterr().out.partition("is a space:\n\n")
+        assert ("Held-out lines" in before) == bool(lines)
+        return lines.partition("\n\nout: ")[0].split("\n\n") if lines else []
+
+    assert shown([*alike[:9], *different, *alike[9:]]) == ["\n".join(pairs[word]) for word in different[:LINES]]
+    assert shown(alike) == []
 
 
 def test_the_user_dictionary_is_in_the_recipe(tmp_path: Path) -> None:

@@ -452,7 +452,7 @@ def check():
             got = read(standing(out, ".partial")) if kind == "shards" else read_whole(out, THING, read)
             assert got or "new" in kind, "there is nothing"
         except ArtifactError as error:
-            assert "is half written" in str(error), error
+            assert "is incomplete" in str(error), error
             half.append(kills)
         assert state() == before
         if "others" in kind:

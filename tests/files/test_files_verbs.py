@@ -97,7 +97,7 @@ def test_a_verb_replaces_its_own_result_alone_and_another_one_with_force(
     written = state(out) if out.is_dir() else {}
     kept = fill_with_others(out) if out.is_dir() else {}
     before = state(tmp_path)
-    assert "--force" in refused("already exists and holds another", *other).hint
+    assert "--force" in refused("already exists and contains a different", *other).hint
     assert {name: data for name, data in state(tmp_path).items() if ".parts" not in name} == before
     works(*first)
     assert state(tmp_path).keys() == before.keys()
@@ -265,7 +265,7 @@ def test_a_count_goes_on_only_from_what_is_whole(damage: str, tmp_path: Path, mo
         DAMAGE[damage](next(parts.glob(f"*.{suffix}")))
     done = koktok(*words, tmp_path / "c.parquet")
     assert done.exit_code == 0
-    told = re.search(r"there already: (\d+) of (\d+) shards", done.output)
+    told = re.search(r"resumed: (\d+) of (\d+) shards", done.output)
     assert told, done.output
     assert len(noted) - 2 <= int(told[1]) < int(told[2]) == len(noted)
     for end in ("parquet", "runs.parquet"):

@@ -250,7 +250,7 @@ def test_after_kills_instances_are_the_same(packed: Packed, tmp_path: Path) -> N
 
 
 def test_a_damaged_or_another_packed_folder_is_refused(packed: Packed, bert: Tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="already exists and holds another"):
+    with pytest.raises(UsageError, match="already exists and contains a different"):
         pack_mini(bert, packed.folder, lexicon=lexicon(Whitespace()))
     torn = shutil.copytree(packed.folder, tmp_path / "torn") / "shard-00000.arrow"
     torn.write_bytes(torn.read_bytes()[:500])

@@ -42,8 +42,8 @@ def test_shares_are_those_of_single_characters_and_of_the_tokens(model: str, tmp
     broken = [i for i in ids if i < tokenizer.vocab.n_bytes or "\ufffd" in tokenizer.decode([i])]
     assert found.bytes == pytest.approx(len(broken) / len(ids)) != 0
     told = diagnose(load(str(folder))).facts
-    assert told["of the characters of corpora/mini: single pieces"] == found.characters
-    assert told["of its tokens there: bytes"] == found.bytes
+    assert told["characters of corpora/mini that are pieces"] == found.characters
+    assert told["tokens of corpora/mini that are bytes"] == found.bytes
     card = (folder / "README.md").read_text("utf-8")
     assert f"{found.characters:.2%} of the characters are pieces" in card
     assert f"{found.bytes:.2%} of the tokens are bytes" in card

@@ -217,7 +217,7 @@ def test_a_gold_of_stems_is_refused(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join([*rows, "4\t물\t물\tNOUN\tNN\t_\t0\tx\t_\t_", ""]), "utf-8")
     with pytest.raises(
-        InputError, match=r"morphemes for 25% of its 4 words, and 80% are wanted; not scored: .*\(3\)"
+        InputError, match=r"morphemes for 25% of its 4 words, and at least 80% are required; not scored: .*\(3\)"
     ) as told:
         read_gold(path)
     assert "LEMMA" in str(told.value.hint)

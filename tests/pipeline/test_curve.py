@@ -332,7 +332,7 @@ def test_the_table_has_every_row_and_the_trivial_one(halves, rows):
     found = reference(held, eojeols=eojeols)
     title, _, _, rule, *lines = to_markdown(rows[::-1], found).splitlines()
     assert "silver" in title
-    assert [line.split(" | ")[1] for line in lines] == [row.name for row in rows] + ["one token a character"]
+    assert [line.split(" | ")[1] for line in lines] == [row.name for row in rows] + ["one token per character"]
     assert {line.count("|") for line in lines} == {rule.count("|")}
     stars = [" ★ |" in line for line in lines]
     assert stars == [*on_front(rows), False]
@@ -362,7 +362,7 @@ def test_a_drawing(halves, rows):
     assert "가 &lt;b&gt;" in drawn
     assert drawn.count('class="dot') == len(rows)
     assert len(re.findall('class="dot[^"]* best"', drawn)) == sum(on_front(rows))
-    assert "one token a character" in drawn
+    assert "one token per character" in drawn
     assert "one token" not in draw(rows)
     beside = draw(
         rows, replace(found, peers=(FrontierRow("SentencePiece Unigram", 2400, 3.2, 0.4, 0.4, 0.4, 0.4, {}),))

@@ -194,8 +194,8 @@ def test_typing_comparing_and_clicking(visit: Any, two: dict[str, Tokenizer]) ->
     assert page.locator(".pane").nth(0).locator("dd").first.inner_text() == str(len(first.encode("학교에서는 API를")))
     n, other = (len(made.encode("학교에서는 API를")) for made in (first, second))
     told = page.locator(".figures").nth(0).inner_text()
-    assert f"against second\n{'−' if n < other else '+'}{abs(n / other - 1):.1%}".replace("%", " %") in told
-    assert "against second" not in page.locator(".figures").nth(1).inner_text()
+    assert f"relative to second\n{'−' if n < other else '+'}{abs(n / other - 1):.1%}".replace("%", " %") in told
+    assert "relative to second" not in page.locator(".figures").nth(1).inner_text()
     # 학교|에서|는: what the first one cuts of it is judged by the list of words
     begun = {start for start, _ in first.encode("학교에서는 API를").offsets}
     assert page.locator(".pane").nth(0).locator(".starts-hit").count() == len(begun & {2, 4})

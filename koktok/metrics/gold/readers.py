@@ -80,8 +80,8 @@ def read_gold(
     if corpus.coverage < LEAST_COVERAGE:
         why = ", ".join(f"{reason} ({n:,})" for reason, n in corpus.skipped.most_common())
         raise InputError(
-            f"the gold file `{path}` has morphemes for {corpus.coverage:.0%} of its {corpus.words:,} words, and {LEAST_COVERAGE:.0%} "
-            f"are wanted; not scored: {why}",
+            f"the gold file `{path}` has morphemes for {corpus.coverage:.0%} of its {corpus.words:,} words, and at "
+            f"least {LEAST_COVERAGE:.0%} are required; not scored: {why}",
             hint="a treebank with every morpheme in LEMMA and its tag in XPOS, joined by `+`, as UD_Korean-Kaist",
         )
     return corpus

@@ -3,16 +3,16 @@
 const WORDS = {
   en: {
     type: "Type or drop text", samples: "Examples", special: "recognize special tokens", open: "Open a file", link: "Copy a link to this",
-    legend: "Colours", hit: "cut where a morpheme begins", over: "cut inside a morpheme", miss: "boundary inside a token", unknown: "word not in the page's list",
-    plain: "no Hangul", ring: "the other tokenizer cuts elsewhere", bytes: "bytes of a character", detail: "The chosen token", shade: "Light or dark", light: "Light", dark: "Dark",
+    legend: "Colours", hit: "cut at a morpheme boundary", over: "cut inside a morpheme", miss: "boundary that is not cut", unknown: "word not in the page's list",
+    plain: "no Hangul", ring: "the other tokenizer cuts elsewhere", bytes: "bytes of a character", detail: "Selected token", shade: "Light or dark", light: "Light", dark: "Dark",
     tokenizer: "Tokenizer", tokens: "tokens", perEojeol: "tokens per eojeol", perToken: "bytes per token", met: "boundaries cut", inside: "morphemes cut",
-    ofKnown: (share) => `${share} of the eojeols are in the list`, against: (name) => `against ${name}`, ids: "ids", show: "Show ids", stream: "Stream", step: "Next id", restart: "Restart", pause: "Pause",
-    size: (n) => `${n} ids`, empty: "Type some text to see its tokens.", held: (ids) => `held back: ${ids}`, nothingHeld: "nothing held back", linked: "The address was copied.", linkHere: "The address of this page now contains the text.",
+    ofKnown: (share) => `${share} of the eojeols are in the list`, against: (name) => `relative to ${name}`, ids: "ids", show: "Show ids", stream: "Stream", step: "Next id", restart: "Restart", pause: "Pause",
+    size: (n) => `${n} ids`, empty: "Type a text to see its tokens.", held: (ids) => `held back: ${ids}`, nothingHeld: "nothing held back", linked: "The address was copied.", linkHere: "The address of this page now contains the text.",
     dropped: (name, n) => `${name}: ${n} characters`, cut: (name, n) => `${name}: the first ${n} characters`, notText: (name) => `${name} is not UTF-8 text.`,
     token: "Token", id: "id", score: "score", rank: "rank", place: "characters", character: "character", code: "code point", jamo: "jamo", utf8: "bytes", word: "Word", form: "morpheme", tag: "part of speech",
-    isByte: "a byte: the character has no piece of its own", isSpecial: "a special token", nBest: "Best segmentations", behind: "behind", replay: "Merges, one by one", join: (k, n) => `${k} of ${n} merges`,
-    joined: (piece, rank) => `${piece}, rank ${rank}`, start: "the letters", longest: "The longest piece is taken from the left, repeatedly.", wholeWord: "A word is one token, or unknown.", notKnown: "not in the page's list", privacy: "The text stays on this page, which sends nothing.", morphemes: "Morphemes by",
-    broken: "This page could not be unpacked; it requires a browser of 2023 or later.", none: "compare with none",
+    isByte: "a byte: the character has no piece of its own", isSpecial: "a special token", nBest: "Best segmentations", behind: "difference", replay: "Merges, one by one", join: (k, n) => `${k} of ${n} merges`,
+    joined: (piece, rank) => `${piece}, rank ${rank}`, start: "the letters", longest: "The longest piece is taken from the left, repeatedly.", wholeWord: "A word is one token, or unknown.", notKnown: "not in the page's list", privacy: "The text does not leave this page.", morphemes: "Morphemes by",
+    broken: "This page could not be unpacked; it requires a browser of 2023 or later.", none: "no comparison",
   },
   ko: {
     type: "텍스트 입력 또는 끌어다 놓기", samples: "예문", special: "특수 토큰 인식", open: "파일 열기", link: "이 상태의 주소 복사",
@@ -23,13 +23,13 @@ const WORDS = {
     size: (n) => `ID ${n}개`, empty: "텍스트를 입력하면 토큰이 나타납니다.", held: (ids) => `대기 중: ${ids}`, nothingHeld: "대기 중인 ID 없음", linked: "주소를 복사했습니다.", linkHere: "이 페이지의 주소에 텍스트를 담았습니다.",
     dropped: (name, n) => `${name}: ${n}자`, cut: (name, n) => `${name}: 앞 ${n}자`, notText: (name) => `${name}: UTF-8 텍스트가 아닙니다.`,
     token: "토큰", id: "ID", score: "점수", rank: "순위", place: "글자 위치", character: "글자", code: "코드 포인트", jamo: "자모", utf8: "바이트", word: "단어", form: "형태소", tag: "품사",
-    isByte: "바이트: 이 글자에 해당하는 조각이 없습니다", isSpecial: "특수 토큰", nBest: "가장 좋은 분절", behind: "차이", replay: "병합 과정", join: (k, n) => `병합 ${n}번 가운데 ${k}번`,
+    isByte: "바이트: 이 글자에 해당하는 조각이 없습니다", isSpecial: "특수 토큰", nBest: "점수가 높은 분할", behind: "차이", replay: "병합 과정", join: (k, n) => `병합 ${n}번 가운데 ${k}번`,
     joined: (piece, rank) => `${piece}, ${rank}순위`, start: "낱자", longest: "왼쪽부터 가장 긴 조각을 차례로 고릅니다.", wholeWord: "단어 하나가 토큰 하나이며, 없는 단어는 미등록 토큰이 됩니다.", notKnown: "이 페이지의 목록에 없음", privacy: "입력한 텍스트는 이 페이지 밖으로 나가지 않습니다.", morphemes: "형태소 분석:",
     broken: "페이지를 풀 수 없습니다. 2023년 이후의 브라우저가 필요합니다.", none: "비교하지 않음",
   },
 };
 const SAMPLES = {
-  en: ["News", "Chat", "Code", "Numbers", "Old and Han", "English"],
+  en: ["News", "Chat", "Code", "Numbers", "Old Hangul, hanja", "English"],
   ko: ["기사", "대화", "코드", "숫자", "옛글·한자", "영어"],
   text: [
     "시청은 어제 새 도서관의 설계를 공개했다. 학교에서는 책을 읽던 아이들이 벌써부터 개관을 기다리고 있다고 선생님은 말했습니다.",

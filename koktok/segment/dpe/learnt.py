@@ -124,7 +124,7 @@ class Dpe:
             made = cls(tuple(symbols), tuple(pieces), weights, int(longest), about)
             sizes = (len(weights["symbol"]), len(weights["piece"]), len(weights["piece_bias"]))
         except (ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-            raise ArtifactError(f"`{folder}` holds no learnt segmentation: {error}", hint=hint) from error
+            raise ArtifactError(f"`{folder}` holds no learned segmentation: {error}", hint=hint) from error
         if sizes != (len(made.symbols), len(made.pieces), len(made.pieces)):
             raise ArtifactError(f"tables and weights of `{folder}` do not fit", hint=hint)
         return made
