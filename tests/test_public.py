@@ -87,7 +87,7 @@ def test_save_refuses_another_tokenizer_without_force(tmp_path: Path) -> None:
     for name, save, other in (("a", one.save, two.save), ("b", one.tokenizer.save, two.tokenizer.save)):
         folder = save(tmp_path / name)
         assert save(folder) == folder
-        with pytest.raises(UsageError, match=r"holds another tokenizer\nhint: .*force=True"):
+        with pytest.raises(UsageError, match=r"contains a different tokenizer\nhint: .*force=True"):
             other(folder)
         assert koktok.load(folder) == one.tokenizer
         assert koktok.load(other(folder, force=True)) == two.tokenizer

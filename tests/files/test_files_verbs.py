@@ -186,11 +186,11 @@ def test_another_text_or_recipe_replaces_no_tokenizer_and_text_is_read_once(
     assert len(reads) == 2, "once each time"
     before = state(tmp_path / "out")
     text.write_bytes(NEWS.read_bytes() + "한 줄 더\n".encode())
-    assert "holds another tokenizer" in str(koktok(*words).exception)
+    assert "contains a different tokenizer" in str(koktok(*words).exception)
     assert state(tmp_path / "out") == before
     reads.clear()
     other = [2100 if word == 2000 else word for word in words]
-    assert "holds another tokenizer" in str(koktok(*other).exception)
+    assert "contains a different tokenizer" in str(koktok(*other).exception)
     assert not reads, "another recipe is refused before the work"
     assert koktok(*words, "--force").exit_code == 0
     assert state(tmp_path / "out") != before
