@@ -234,12 +234,7 @@ def test_the_verb(spark: Any, tmp_path: Path) -> None:
     out = tmp_path / "counts.parquet"
     koktok("count", *NEWS, "--engine", "spark", "-o", out, "-q")
     assert {source.name for source in CountFile.open(out).about.sources} == {"news", "verse"}
-    for words in (
-        ["--engine", "ray"],
-        ["--engine", "spark", "--holdout-by", "blocks"],
-        ["--engine", "spark", "--threads", "2"],
-        ["--holdout-by", "lines"],
-    ):
+    for words in (["--engine", "spark", "--holdout-by", "blocks"], ["--engine", "spark", "--threads", "2"]):
         with pytest.raises(UsageError):
             runner.invoke(app, ["count", *NEWS, "-o", str(out), *words], catch_exceptions=False, standalone_mode=False)
     with pytest.raises(UsageError, match=r"does not read `\.csv` files on Spark"):
