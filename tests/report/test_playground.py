@@ -206,7 +206,7 @@ def test_typing_comparing_and_clicking(visit: Any, two: dict[str, Tokenizer]) ->
     page.keyboard.press("End")
     assert page.locator("#chosen").inner_text() == chips(page, 0)[-1]
     page.locator(".pane").nth(1).locator(".chip").first.click()
-    assert "Joins, one by one" in detail.inner_text()
+    assert "Merges, one by one" in detail.inner_text()
     page.keyboard.type("x")  # a key that means nothing here
     page.fill("#text", "")
     assert page.locator(".empty").first.is_visible()
