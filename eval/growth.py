@@ -5,8 +5,8 @@
 Sizes in MB are parts of DATA/text (blocks of 50 lines in an order chosen by hash, so each is a part of the next), or, beyond its end, more
 text with as many new words as Heaps' law wants (`eval/heaps.py`). Every training is a process of its own, which reads a file and writes a
 vocabulary; time is that of the whole process, its imports among it; memory is the most that it and its children had at one time, looked
-at every 200 ms, and, with `--work`, stands there for each second. koktok begins with an empty cache of analyses; its compiled code
-is on disk (the first training after an installation takes 20 s more). The rows `warm` find the analyses of the last row `cold` of this
+at every 200 ms, and, with `--work`, stands there for each second. A row `cold` begins with an empty cache of analyses; compiled
+code is on disk (the first training after an installation takes 20 s more). The rows `warm` find the analyses of the last row `cold` of this
 text. Rows are told as they come; one that the system ends, for memory, is told as killed, and one that takes longer than `--patience`
 seconds is ended. `--runs 3` takes all rows in turns, three times.
 
@@ -112,8 +112,13 @@ class TreeMemory(threading.Thread):
 
     def __init__(self, process: int) -> None:
         super().__init__(daemon=True)
-        self.process, self.peak, self.over = process, 0.0, threading.Event()
+        self.process, self.over = process, threading.Event()
         self.seconds: dict[int, float] = {}
+
+    @property
+    def peak(self) -> float:
+        """The most of all seconds."""
+        return max(self.seconds.values(), default=0.0)
 
     def run(self) -> None:
         """Look until told to stop."""
@@ -128,11 +133,9 @@ class TreeMemory(threading.Thread):
                 values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
                 parents[int(folder.name)] = int(values["PPid"])
                 sizes[int(folder.name)] = int(values.get("VmRSS", "0").split()[0])
-            now, second = (
-                sum(sizes[one] for one in parents if self._below(one, parents)) / 1024,
-                int(time.perf_counter() - begun),
-            )
-            self.peak, self.seconds[second] = max(self.peak, now), max(self.seconds.get(second, 0.0), now)
+            second = int(time.perf_counter() - begun)
+            now = sum(sizes[one] for one in parents if self._below(one, parents)) / 1024
+            self.seconds[second] = max(self.seconds.get(second, 0.0), now)
 
     def _below(self, process: int, parents: dict[int, int]) -> bool:
         while process > 1 and process != self.process:

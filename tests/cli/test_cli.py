@@ -239,6 +239,8 @@ BAD = [
     ("train {text} --model lstm", 2, "`train.model` is 'lstm'"),
     ("train {text} --model word --backend spm", 2, "--backend koktok"),
     ("train {text} --log {folder}/none/log", 1, "--log json"),
+    ("count {text} --engine ray -o {folder}/c.parquet", 2, "'ray' is not one of 'polars', 'spark'"),
+    ("count {text} --holdout-by lines -o {folder}/c.parquet", 2, "'lines' is not one of 'blocks', 'documents'"),
     ("encode {tokenizer} {text} --dropout 0.1", 2, "alpha=0.1"),
     ("encode {tokenizer} {text} --seed 1", 2, "--sample-alpha 0.1"),
     ("train {text} --policy jossa", 2, "expected a boundary policy"),

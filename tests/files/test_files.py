@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import AT_A_STEP, ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -401,7 +401,9 @@ def test_sweeping_takes_what_is_dead_and_ours(tmp_path: Path) -> None:
 
 # ── kills ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-STEPS = """
+STEPS = (
+    AT_A_STEP
+    + """
 import json, os, signal, sys
 from pathlib import Path
 from koktok.files import *
@@ -467,14 +469,7 @@ while True:
     prepare()
     pid = os.fork()
     if not pid:
-        seen = 0
-        def hook(event, args):
-            global seen
-            if event != "os.kill" and event.split(".")[0] in ("open", "os", "shutil", "fcntl"):
-                seen += 1
-                if seen > kills:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(hook)
+        signal_at(kills, signal.SIGKILL)
         save()
         os._exit(0)
     killed = os.waitpid(pid, 0)[1] != 0
@@ -489,6 +484,7 @@ while True:
         break
 print(kills, len(half))
 """
+)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MINI, ROOT
+from conftest import AT_A_STEP, MINI, ROOT
 from test_files import fill_with_others, names, state
 from typer.testing import CliRunner
 
@@ -352,7 +352,9 @@ def test_a_full_disk_leaves_nothing_half(trained: Trained, tmp_path: Path) -> No
 
 # ── readers and kills ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-LIVING = """
+LIVING = (
+    AT_A_STEP
+    + """
 import os, signal, sys, threading
 from koktok import Recipe, load
 from koktok.files import write
@@ -375,14 +377,7 @@ while True:
     old.save(out, force=True)
     pid = os.fork()
     if not pid:
-        seen = 0
-        def hook(event, args):
-            global seen
-            if event != "os.kill" and event.split(".")[0] in ("open", "os", "shutil", "fcntl"):
-                seen += 1
-                if seen == steps + 1:
-                    os.kill(os.getpid(), signal.SIGSTOP)
-        sys.addaudithook(hook)
+        signal_at(steps, signal.SIGSTOP)
         new.save(out, force=True)
         os._exit(0)
     stopped = os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1])
@@ -401,6 +396,7 @@ while True:
     steps += 1
 print(steps)
 """
+)
 
 
 @pytest.mark.parametrize("others", [False, True])
