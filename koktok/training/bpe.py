@@ -185,6 +185,9 @@ class BpeSelection(Selection[Merged]):
         words = learner.words(value.astype(np.int32))
         allows = self._superwords(alive)
         learner.learn(words, name="chosen", allows=allows)
+        # Of little text what occurs once comes before what crosses a boundary that is kept.
+        if len(learner.merges) < learner.room:
+            learner.learn(words, name="once", lowest=1, allows=allows)
         if len(learner.merges) < learner.room:
             words.price(np.ones_like(words.symbol))
             learner.learn(words, name="rest", allows=allows)

@@ -129,7 +129,7 @@ def test_run_time_makes_the_last_state_of_the_training(words: dict[str, int], ch
 
 
 # 학교에서 stands in more places than all the rest, and a particle is a boundary that is worth keeping.
-CUT = SegmentedCounts.from_items(
+CUT_WORDS = [
     (word, [Cut(at, BoundaryKind.JOSA) for at in cuts], n)
     for word, cuts, n in [
         (" 학교에서", [3], 90),
@@ -138,7 +138,8 @@ CUT = SegmentedCounts.from_items(
         (" 학교", [], 20),
         (" 에서", [], 1),
     ]
-)
+]
+CUT = SegmentedCounts.from_items(CUT_WORDS)
 
 
 def merged(result: object) -> list[str]:
@@ -153,9 +154,20 @@ def test_a_boundary_that_the_choice_keeps_is_not_joined_over() -> None:
 
 
 def test_what_is_left_goes_to_joins_over_boundaries() -> None:
-    more = train_bpe(CUT, vocab_size=256 + 7 + 7, chosen=True, options={"preset": "aligned"})
-    assert [(stage["stage"], stage["merges"]) for stage in more.log["stages"]] == [("chosen", 5), ("rest", 2)]
-    assert merged(more)[5:] == [" 학교에서", " 집에서"]
+    more = train_bpe(CUT, vocab_size=256 + 7 + 8, chosen=True, options={"preset": "aligned"})
+    assert [(stage["stage"], stage["merges"]) for stage in more.log["stages"]] == [
+        ("chosen", 5),
+        ("once", 1),
+        ("rest", 2),
+    ]
+    assert merged(more)[5:] == [" 에서", " 학교에서", " 집에서"]
+
+
+def test_what_occurs_once_is_a_piece_before_a_boundary_that_is_kept_is_joined_over() -> None:
+    words = SegmentedCounts.from_items([*CUT_WORDS, (" 누마루", [], 1)])
+    more = train_bpe(words, vocab_size=256 + 10 + 9, chosen=True, options={"preset": "aligned"})
+    assert [stage["stage"] for stage in more.log["stages"]] == ["chosen", "once"]
+    assert merged(more)[-1] == " 누마루"
 
 
 def test_a_refused_piece_is_never_made_but_longer_ways_around_it_are() -> None:
