@@ -33,7 +33,7 @@ sends nothing), choose two, and type.
 |---|---|---|---|
 {rows}
 
-Tokens are of {text}. `python -m eval.gallery` writes this page; with folders of your own it is theirs.
+Tokens are of {text}. `python -m eval.gallery` writes this page; with folders of your own it writes one for them.
 """
 
 

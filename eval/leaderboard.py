@@ -106,20 +106,20 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
         by_front(vocabularies),
     ]
     low = 0
-    for high, title in (*CLASSES, (1 << 62, "More")):
+    for high, title in (*CLASSES, (1 << 62, "Over 80,000 ids")):
         rows = [row for row in vocabularies if low < (row.vocab_size or 0) <= high]
         if rows:
             parts += [f"## {title}", by_figure(rows, speeds)]
         low = high
     if beside:
-        parts += ["## No vocabularies: analysers and trivial rows", by_figure(beside, speeds, starred=False)]
+        parts += ["## Without a vocabulary: analysers and trivial rows", by_figure(beside, speeds, starred=False)]
     equal = equal_tokens(report)
     if equal:
         heads = ["tokenizer", "tokens per eojeol", "headline F1", "koktok's rows at as many tokens"]
         cells = ([plain(row.name), f"{figure(row):.3f}", f"{f1.value:.3f}", f"{ours:.3f}"] for row, f1, ours in equal)
         parts += [
             "## At equal tokens",
-            "koktok's rows joined by straight lines, where they reach; rows whose pieces cross spaces are compared with such rows only.",
+            "koktok's rows, interpolated linearly within their range; rows whose pieces cross spaces are compared with such rows only.",
         ]
         parts += [table(heads, "lrrr", cells)]
     parts += [

@@ -199,20 +199,20 @@ TIMEOUT = 500
 WHY = {
     "tokenizers": "1.0.0rc3 supports `Metaspace` only outside of a sequence: use version 2.0 of the file, which `koktok export --to hf2` writes",
     "tokenizers --to hf2": "a text that begins with a space loses it",
-    "gigatoken": "BPE only, with the patterns and normalizers that it knows by name",
+    "gigatoken": "BPE only, with the patterns and normalizers that it knows",
     "snaptokens": "BPE only, with the patterns that it knows by name",
-    "fastokens": "byte-level BPE with published patterns only",
+    "fastokens": "byte-level BPE only",
     "tiktoken": "byte-level BPE only",
     "js-tiktoken": "byte-level BPE only",
     "tokie": "uses patterns of its own in place of those in the file, and adds no space before the first word",
     "kitoken": "no Unigram whose bytes are not the first ids, and no `CharDelimiterSplit`",
-    "llama.cpp": "knows some patterns by name, no byte fallback for Unigram, and reads marks that a text spells (▁) as its own",
+    "llama.cpp": "supports some patterns only, has no byte fallback for Unigram, and reads a ▁ in the text as a space",
     "@huggingface/tokenizers": "no byte fallback for Unigram, jamo are composed again, and no `CharDelimiterSplit`",
     "@huggingface/transformers": "uses @huggingface/tokenizers",
     "openvino-tokenizers": "no space before the first word, no byte fallback for Unigram, it does not compose jamo",
-    "xgrammar": "takes its tokens to spell the text letter for letter, which those of WordPiece and jamo do not",
+    "xgrammar": "expects tokens that spell the text letter by letter, which those of WordPiece and jamo do not",
     "outlines-core": "supports the decoder of byte-level pieces only by itself, outside of a sequence; it does not compose jamo",
-    "lm-format-enforcer": "knows tokens as strings, so that a part of a character is U+FFFD, and a mark (##) is text",
+    "lm-format-enforcer": "reads tokens as strings, so a part of a character is U+FFFD, and a mark (##) is text",
     "llguidance": "no WordPiece, and it treats a text as a continuation, without the space before the first word",
 }
 """What a runtime lacks where it refuses or differs."""
@@ -392,14 +392,14 @@ def table(rows: dict[str, list[Result]]) -> str:
             examples = (f"    * {', '.join(f'`{kind}`' for kind in of)}: {text}\n" for text, of in faults.items())
             notes.append(f"* **{one.runtime}**: {WHY.get(one.runtime, '')}.\n" + "".join(examples))
     return (
-        "# Runs in\n\nWhich runtimes load a vocabulary of each kind, and whether they give koktok's ids on "
-        f"{checked:,} normalized lines, hostile ones among them: those of code points, combining marks, controls, special "
-        "tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page. "
+        "# Runtimes\n\nWhich runtimes load a vocabulary of each kind, and whether they give koktok's ids on "
+        f"{checked:,} normalized lines, among them difficult ones: rare code points, combining marks, control "
+        "characters, special tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page. "
         "xgrammar, outlines-core and lm-format-enforcer do not "
-        "encode: *yes* is for tokens that spell to them what they spell.\n\n"
+        "encode; for them *yes* means that every token is read as the text that it stands for.\n\n"
         + "\n".join(lines)
-        + "\n\nWhere ids are others, or a folder is refused, it is the runtime that lacks something; below each stand the "
-        "first error or line of the kinds that it concerns.\n\n" + "".join(notes)
+        + "\n\nOther ids and refused folders are limits of the runtime. Each is explained below, with the error message or the "
+        "first line that differs.\n\n" + "".join(notes)
     )
 
 

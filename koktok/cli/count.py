@@ -60,10 +60,12 @@ def count(
             f"`--out {out}` is not a .parquet file; counts are kept as Parquet", hint=f"-o {typed(f'{out}.parquet')}"
         )
     if engine == "spark" and threads:
-        raise UsageError("`--threads` is not for Spark: its master has the number", hint=f"--master 'local[{threads}]'")
+        raise UsageError(
+            "`--threads` is not for Spark: `--master` sets their number", hint=f"--master 'local[{threads}]'"
+        )
     if engine == "spark" and holdout_by == "blocks":
         raise UsageError(
-            "`--holdout-by blocks` is not for Spark, which reads lines in no order", hint="--holdout-by documents"
+            "`--holdout-by blocks` is not for Spark, which reads lines in no fixed order", hint="--holdout-by documents"
         )
     from koktok.progress import ConsoleProgress
 

@@ -195,9 +195,9 @@ def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: s
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
     write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT, force=force)
-    notes = ["tiktoken puts no space before the first word: give it ' ' + text, and take that away"] * bool(
-        tokenizer.prefix
-    )
+    notes = [
+        "tiktoken puts no space before the first word: pass ' ' + text, and remove the space after decoding"
+    ] * bool(tokenizer.prefix)
     return [*notes, "tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 

@@ -297,7 +297,9 @@ def _kind(name: str, definition: Mapping[str, Any]) -> BaseModelKind:
             hint="koktok train --model wordpiece makes a new vocabulary",
         )
     if model.get("dropout") or model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"):
-        raise ArtifactError(f"`{name}` has dropout, or marks the inside of words: no extension of it can be proven")
+        raise ArtifactError(
+            f"`{name}` has dropout, or marks the inside of words: the guarantees of an extension cannot be checked"
+        )
     level = {node.get("type") for node in _nodes(definition.get("pre_tokenizer"))}
     level |= {node.get("type") for node in _nodes(definition.get("normalizer"))}
     if "ByteLevel" in level:

@@ -77,7 +77,7 @@ def card(
         f"# {base.name.rstrip('/').rsplit('/', 1)[-1]}, with {n:,} Korean pieces",
         "",
         "Written by `koktok extend`. Old ids and special tokens are unchanged; a text without Hangul has the same ids.",
-        f"`koktok verify FOLDER TEXT` proves it. New ids: {extension.ids[0]:,} to {extension.ids[-1]:,}, "
+        f"`koktok verify FOLDER TEXT` checks it. New ids: {extension.ids[0]:,} to {extension.ids[-1]:,}, "
         + (
             f"reserved ids of the base; the size stays {extension.size:,}."
             if extension.filled

@@ -138,7 +138,7 @@ def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:
         checked += 1
         if not claim.holds:
             raise ArtifactError(
-                f"this extension would break a law ({claim.law}): {claim.wrong}; nothing was written",
+                f"this extension would break a guarantee ({claim.law}): {claim.wrong}; nothing was written",
                 hint="report it, with the base",
             )
     return checked
@@ -147,9 +147,7 @@ def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:
 def _notes(extension: Extension, left_out: int) -> list[str]:
     base = extension.base
     notes = {
-        "Unigram: it is not proven that no text gets longer; `koktok verify` counts it on your text": (
-            base.kind == "unigram"
-        ),
+        "Unigram: a text may get more tokens; `koktok verify` counts such lines of your text": (base.kind == "unigram"),
         f"{extension.holes:,} ids below {extension.size:,} have no token; llama.cpp requires padding tokens": extension.holes,
         f"new ids begin after the special tokens, at {base.size:,}": (
             not extension.filled and base.added and max(base.added) + 1 == base.size

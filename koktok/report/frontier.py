@@ -130,7 +130,7 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
     left, right, bottom, top = min(xs) - wide, max(xs) + wide, max(0.0, min(ys) - high), min(1.0, max(ys) + high)
     sizes = sorted({row.vocab_size for row in rows})
     series = [
-        (f"{size:,} ids; filled: on the front", [row for row in rows if row.vocab_size == size], INKS[k % len(INKS)])
+        (f"{size:,} ids; filled: Pareto-optimal", [row for row in rows if row.vocab_size == size], INKS[k % len(INKS)])
         for k, size in enumerate(sizes)
     ]
     if peers:

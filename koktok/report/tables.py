@@ -204,8 +204,8 @@ def _kinds(report: Report) -> Section:
     return Section(
         ("Recall by kind of boundary", "경계 종류별 재현율"),
         (
-            "N noun, J particle (josa), V verb or adjective, E ending (eomi), XSV and XSN suffixes, VCP the copula; in brackets how "
-            "many there are.",
+            "N noun, J particle (josa), V verb or adjective, E ending (eomi), XSV and XSN suffixes, VCP the copula; in brackets the "
+            "number of boundaries.",
             "N 체언, J 조사, V 용언, E 어미, XSV와 XSN 접미사, VCP 지정사. 괄호 안은 경계의 수입니다.",
         ),
         tables,
@@ -242,15 +242,15 @@ def _equal(report: Report) -> Section:
     columns = [
         Column(("tokens per eojeol", "어절당 토큰 수")),
         Column(("F1", "F1")),
-        Column(("koktok, as many tokens", "같은 토큰 수의 koktok")),
+        Column(("koktok at as many tokens", "같은 토큰 수의 koktok")),
     ]
     return Section(
         ("F1 at equal tokens", "같은 토큰 수에서의 F1"),
         (
-            "Boundary F1 before particles, endings and the copula (mean of the golds) of each row, and of koktok's rows on the "
-            "straight line between two of them at as many tokens per eojeol.",
-            "조사, 어미, 지정사 앞 경계의 F1(정답 말뭉치 평균)입니다. 오른쪽 열은 koktok의 두 결과를 직선으로 이어, 어절당 토큰 수가 "
-            "같은 자리에서 읽은 값입니다.",
+            "Boundary F1 before particles, endings and the copula (mean of the gold corpora) of each row, and of koktok's rows, "
+            "interpolated linearly to the same number of tokens per eojeol.",
+            "조사, 어미, 지정사 앞 경계의 F1(정답 말뭉치 평균)입니다. 오른쪽 열은 koktok의 두 결과를 선형 보간해 같은 어절당 "
+            "토큰 수에서 구한 값입니다.",
         ),
         [Table(columns, rows)],
     )
@@ -314,7 +314,7 @@ def data_tables(report: Report) -> list[DataTable]:
                 Column(("skipped words", "건너뛴 어절")),
                 Column(("coverage", "채점한 어절의 비율")),
                 Column(("F1 of one token per syllable", "한 음절 한 토큰일 때의 F1")),
-                Column(("recall that whole syllables can have", "음절을 쪼개지 않을 때의 재현율 상한")),
+                Column(("maximum recall without cuts inside syllables", "음절을 쪼개지 않을 때의 재현율 상한")),
                 Column(("resampled", "재표집 단위"), figure=False),
             ],
             [

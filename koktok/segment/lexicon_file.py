@@ -76,7 +76,7 @@ class Lexicon:
         """Refuse the lexicon of another analyser."""
         if self.signature != signature:
             raise AnalyserError(
-                f"the lexicon `{self.file}` was made by {self.signature}, and here is {signature}",
+                f"the lexicon `{self.file}` was made by {self.signature}; installed is {signature}",
                 hint="leave the lexicon out, or install that version",
             )
 

@@ -103,7 +103,7 @@ class TrainedTokenizer(Tokenizer):
         self.notes = ()
         if not self.lossless:
             english = f"a {vocab.kind} vocabulary does not keep every text"
-            self.notes = (Note(english, f"{vocab.kind} 어휘는 일부 글자를 되살리지 못함"),)
+            self.notes = (Note(english, f"{vocab.kind} 어휘는 일부 글자를 복원하지 못함"),)
 
     def __repr__(self) -> str:
         return f"TrainedTokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"

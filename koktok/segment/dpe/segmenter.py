@@ -46,7 +46,7 @@ class DpeSegmenter:
         self._analyser = analyser if name else None
         if name and analyser.signature() != signature:
             raise AnalyserError(
-                f"the segmentation was learnt with {signature}, and here is {analyser.signature()}",
+                f"the segmentation was learned with {signature}; installed is {analyser.signature()}",
                 hint="learn it anew, or install that version",
             )
         self._signature = f"dpe:{learnt.digest}" + (f"|{signature}" if signature else "")
