@@ -26,7 +26,7 @@ def count(
     paths: Annotated[
         list[str],
         typer.Argument(
-            help="Files, folders, globs, `corpus:NAME`, `-`; or the word merge and count files.", show_default=False
+            help="Files, folders, globs, `corpus:NAME`, `-`; or `merge` and count files.", show_default=False
         ),
     ],
     out: Out,

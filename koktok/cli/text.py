@@ -182,7 +182,7 @@ FOLDS = (
     "Folds.zero_width Folds.fullwidth Folds.spaces Folds.quotes Folds.dashes Folds.halfwidth_jamo Folds.repeats "
     "Folds.compatibility Folds.lone_jamo"
 )
-NORMALIZE_OPTIONS = {"Folds (default: those of the recipe)": FOLDS}
+NORMALIZE_OPTIONS = {"Optional normalization (default: that of the recipe)": FOLDS}
 """What `koktok normalize` takes of the Recipe."""
 
 

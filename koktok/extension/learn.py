@@ -60,7 +60,7 @@ class ExtendOptions(Options):
     fill: str | None = None
     """Slots that the base reserves, in place of ids after all others: `reserved`, `unused`, or a file of tokens."""
     min_count: Annotated[int, Field(ge=1)] | None = None
-    """Minimum number of tokens that a piece saves, and minimum count of a word; by default 2, and all words."""
+    """Minimum number of tokens that a piece saves, and minimum count of a word; by default 2 tokens, and words of any count."""
     init: Method = "mean"
     """Initialization of new embedding rows."""
     pad_to: Annotated[int, Field(ge=1)] = 1

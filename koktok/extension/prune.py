@@ -73,7 +73,7 @@ class PruneOptions(Options):
     """Settings of pruning."""
 
     drop: Annotated[int, Field(ge=1)] | Literal["all"]
-    """Add nothing, and remove this many pieces that the text never uses; ids change; for every such piece."""
+    """Remove this many pieces that the text never uses, and add none (ids change); for every such piece."""
     keep_scripts: tuple[str, ...] = ()
     """Keep pieces with a letter of one of these Unicode scripts (Latin,Han,Hangul)."""
     pattern: str | None = None

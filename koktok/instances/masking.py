@@ -65,7 +65,7 @@ class Masking(Options):
     unit: Unit = "eojeol"
     """Unit of masking."""
     rate: Rate | tuple[Rate, Rate] = 0.15
-    """Share of the tokens that are chosen, special tokens apart; or that of the first epoch and of the last."""
+    """Share of the units that are chosen, special tokens apart; or that of the first epoch and of the last."""
     epochs: Annotated[int, Field(ge=1)] = 1
     """Number of epochs, for a rate that changes."""
     mask_prob: Annotated[float, Field(ge=0)] = 0.8

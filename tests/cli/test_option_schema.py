@@ -50,7 +50,7 @@ def test_fields_of_other_models_are_options() -> None:
     field = OptionField("Masking.rate")
     assert (field.option, field.default, field.value) == ("--rate", "0.15", 0.15)
     assert field.description.startswith(
-        "Share of the tokens that are chosen, special tokens apart; or that of the first epoch"
+        "Share of the units that are chosen, special tokens apart; or that of the first epoch"
     )
     assert OptionField("ExtendOptions.init").choices == [*METHODS] == [*get_args(Method)]
     assert OptionField("PackOptions.shard_tokens").default == "16777216"
