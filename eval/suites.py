@@ -67,9 +67,9 @@ def quick() -> Suite:
         material=Material(text=Text.of(held), golds=[gold], shown=showcase([], 6, 0, [gold])),
         beside=TRIVIAL,
         remarks=(
-            "Three quarters of corpora/mini (80 kB) are trained on and the rest is measured: the figures prove that everything runs, "
+            "Three quarters of corpora/mini (80 kB) are trained on and the rest is measured: the figures show that everything runs, "
             "not that a tokenizer is good.",
-            "The boundaries are Kiwi's own (silver). Kiwi taught koktok's rows and two of the peers.",
+            "The boundaries are Kiwi's own (silver). koktok's rows and two of the peers were trained with Kiwi.",
         ),
         sample=100,
         resamples=200,
