@@ -28,6 +28,9 @@ MEANING = (
 NO_BORDERS = "Fewer tokens make sequences shorter. The held-out words were not analysed, so there is no boundary F1."
 """One sentence under the table."""
 
+MIXED = 0.1
+"""Share of the bytes from which Hangul and Latin both count, so that the tokens of each script are shown."""
+
 LINES = 5
 """Held-out lines that are shown."""
 
@@ -107,6 +110,7 @@ def print_training(
     print_text((MEANING if silver.boundaries else NO_BORDERS) + beside)
     if compared.refused:
         print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
+    _scripts(compared, unit)
     both = [
         (_shown(training.tokenizer, line), plain.pieces(line) if plain else []) for line in training.reading.samples
     ]
@@ -142,6 +146,18 @@ def print_training(
         f"{stages}; analysed {training.asked:,} words, {training.known:,} from the cache; peak memory {_peak(training.analyser_peak)}"
     )
     console.print(f"signature: {training.tokenizer.vocab.digest()}", markup=False)
+
+
+def _scripts(compared: Comparison, unit: str) -> None:
+    """A second table for text in several scripts: tokens per byte of each."""
+    sizes = compared.silver.bytes_by_script
+    whole = sum(sizes.values())
+    if min(sizes.get("hangul", 0.0), sizes.get("latin", 0.0)) < MIXED * whole:
+        return
+    heads = [f"{script} ({size / whole:.0%})" for script, size in sizes.items()]
+    cells = [(row.name, *(f"{value:.3f}" for value in row.figures.per_byte.values())) for row in compared.rows]
+    stdout().print()
+    table(f"tokens per byte of the {unit} by script (share of the bytes)", ("tokenizer", *heads), cells)
 
 
 def _borders(share: float) -> Iterator[str]:

@@ -17,8 +17,10 @@ from koktok.errors import InputError
 from koktok.metrics.borders import border_share
 from koktok.metrics.page import Page, PageTokens
 from koktok.model.tokens import Tokens
+from koktok.recipe import SCRIPTS
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.tokenizer.protocol import Tokenizer
+from koktok.training.scripts import script_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class SilverFigures:
     """The figures of one tokenizer.
 
     Fertility; precision, recall and F1 of the cuts between two Hangul syllables (micro; 0 where there is nothing to divide by);
-    F1 over all gaps inside an eojeol; recall by kind of boundary that the text has; shares of the tokens; the metric `borders`.
+    F1 over all gaps inside an eojeol; recall by kind of boundary that the text has; tokens per byte of the texts of each script;
+    shares of the tokens; the metric `borders`.
     """
 
     tokens_per_eojeol: float
@@ -35,6 +38,7 @@ class SilverFigures:
     f1: float
     f1_all: float
     recalls: Mapping[str, float] = field(default_factory=dict)
+    per_byte: Mapping[str, float] = field(default_factory=dict)
     unknown: float = 0.0
     byte_fallback: float = 0.0
     borders: float = float("nan")
@@ -84,10 +88,23 @@ class Silver:
         return float(self._weight[self.page.inner].sum())
 
     @cached_property
+    def bytes_by_script(self) -> Mapping[str, float]:
+        """Running bytes of the texts of each script that there is: Hangul where a text has any, else Latin, else other."""
+        return self._by_script(np.array([len(text.encode()) for text in self.texts]))
+
+    @cached_property
     def lines(self) -> Sequence[str]:
         """The texts that have a space inside; where all are words, each with the next one behind a space."""
         inside = [text for text in self.texts if " " in text.lstrip(" ")]
         return inside or [f"{text} {behind.lstrip(' ')}" for text, behind in pairwise(self.texts)]
+
+    @cached_property
+    def _scripts(self) -> np.ndarray:
+        return np.array([SCRIPTS.index(script_of(text)) for text in self.texts])
+
+    def _by_script(self, values: np.ndarray) -> dict[str, float]:
+        sums = np.bincount(self._scripts, weights=values * self.n, minlength=len(SCRIPTS))
+        return {SCRIPTS[i]: float(sums[i]) for i in np.unique(self._scripts).tolist()}
 
     def figures(self, tokenizer: Tokenizer, bytes_: frozenset[int] | None = None) -> SilverFigures:
         """The row of a tokenizer; `bytes_` are its ids that count as bytes."""
@@ -117,6 +134,7 @@ class Silver:
             f1=f1,
             f1_all=self._f1(cuts, self.page.gaps)[2],
             recalls={kind.label: float(met[kind] / asked[kind]) for kind in BoundaryKind if asked[kind]},
+            per_byte={script: of / self.bytes_by_script[script] for script, of in self._by_script(n).items()},
             unknown=share(unknown),
             byte_fallback=share(bytes_),
         )

@@ -12,6 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+_AT_ONCE = 1 << 16
+"""Places that are counted before the tables of pairs may grow: as small as they can be, they stay in the processor's cache."""
+
 UNKNOWN, INSIDE = -1, -2
 """Symbols of a character that is none, and of a place inside a token."""
 
@@ -71,9 +74,10 @@ def _note(text, pairs, places, changed, used, place):
 
 
 @njit(cache=True)
-def _note_all(text, pairs, places, changed, used):
-    for place in np.nonzero(text[1] >= 0)[0]:
-        _note(text, pairs, places, changed, used, place)
+def _note_all(text, pairs, places, changed, used, start, stop):
+    for place in range(start, stop):
+        if text[1][place] >= 0:
+            _note(text, pairs, places, changed, used, place)
 
 
 @njit(cache=True)
@@ -181,8 +185,10 @@ class PairCounter:
         self.used = np.zeros(4, dtype=np.int64)
         self.left = self.right = self._newest = self.length = self.changed = np.empty(0, dtype=np.int32)
         self._n = self._gain = self._stamp = np.empty(0, dtype=np.int64)
-        self._grow(size + 1)
-        _note_all(self.text, self.pairs, self.places, self.changed, self.used)
+        for start in range(0, size, _AT_ONCE):
+            stop = min(start + _AT_ONCE, size)
+            self._make_room(stop - start)
+            _note_all(self.text, self.pairs, self.places, self.changed, self.used, start, stop)
 
     @property
     def n_pairs(self) -> int:
@@ -216,11 +222,12 @@ class PairCounter:
 
     def make_room(self, pair: int) -> None:
         """Make room for the pairs that a merge may bring."""
-        most = self.n_pairs + 2 * int(self.length[pair])
-        if most > len(self.left):
-            self._grow(2 * most)
+        self._make_room(2 * int(self.length[pair]))
 
-    def _grow(self, capacity: int) -> None:
+    def _make_room(self, more: int) -> None:
+        if self.n_pairs + more <= len(self.left):
+            return
+        capacity = 2 * (self.n_pairs + more)
         more = capacity - len(self.left)
         columns = (self.left, self.right, self._newest, self.length, self.changed)
         self.left, self.right, self._newest, self.length, self.changed = (

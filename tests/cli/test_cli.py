@@ -118,6 +118,22 @@ def test_the_closing_lines_are_those_that_the_two_cut_differently(
     assert shown(alike) == []
 
 
+def test_text_in_two_scripts_is_told_by_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tokens per byte of each script add up to all tokens; text in one script has no such table."""
+    english = "The tokenizer reads this line from left to right, and every word of it is counted once.\n"
+    (tmp_path / "a.txt").write_text(TEXT + english * 60, encoding="utf-8")
+    for text, told in ((tmp_path / "a.txt", True), (MINI / "essay.txt", False)):
+        recipe = Recipe().changed(train={"vocab_size": 1000, "required": "none"}, segment={"segmenter": "whitespace"})
+        training = train([Source.of(text)], recipe, measured=True)
+        compared = compare(training, peer=False)
+        print_training(training, compared, Path("out"))
+        assert ("by script" in capsys.readouterr().out) == told
+        silver = compared.silver
+        for row in compared.rows:
+            tokens = sum(silver.bytes_by_script[script] * value for script, value in row.figures.per_byte.items())
+            assert tokens == pytest.approx(row.figures.tokens_per_eojeol * silver.eojeols)
+
+
 def test_the_user_dictionary_is_in_the_recipe(tmp_path: Path) -> None:
     """A recipe says all that changes the result: the dictionary is asked for, and no other one is taken."""
     (tmp_path / "words.tsv").write_text("밝은세상\tNNP\t0\n", encoding="utf-8")
