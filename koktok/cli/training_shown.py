@@ -253,7 +253,7 @@ def note_comparison(training: Training, progress: ConsoleProgress) -> None:
     """What the comparison with SentencePiece will take."""
     words = len(training.reading.train)
     progress.note(
-        f"training SentencePiece on the same {words:,} distinct words, to compare with: about "
+        f"training SentencePiece on the same {words:,} distinct words, for comparison: about "
         f"{max(1, round(words * SECONDS_A_WORD))} s (--no-compare leaves it out)"
     )
     progress("compare", 0, None)
