@@ -34,6 +34,9 @@ LIMITS: Final = np.array([1000] + [250] * (CONTEXTS - 1), dtype=np.int64)
 
 Ids = NDArray[np.int64]
 
+FORMULA: Final = 1
+"""Raised where a figure changes: a kept row is one of this number."""
+
 
 def context_mixing(
     train: Sequence[Ids], test: Sequence[Ids], characters: Sequence[str], *, slots: int = SLOTS

@@ -21,6 +21,9 @@ Line = Sequence[int] | Ints
 UNKNOWN_BITS: Final = 16
 """Additional bits of each character inside an unknown token, which has to be transmitted by other means."""
 
+FORMULA: Final = 1
+"""Raised where a figure changes: a kept row is one of this number."""
+
 
 def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size: int) -> list[Floats]:
     """Bits of each token of each test line, its end included.

@@ -85,15 +85,14 @@ def library_version(name: str) -> str:
 
 
 def source_of(peer: Peer) -> str:
-    """A digest of our own trainers for our own rows: their version does not change with every edit."""
+    """A digest of the whole package for our own rows: its version does not change with every edit."""
     if not peer.name.startswith("koktok"):
         return ""
     import koktok
 
     home = Path(koktok.__file__).parent
-    rooms = ("text", "count", "segment", "training", "pipeline")
-    kept = [home / "recipe.py", *sorted(path for room in rooms for path in (home / room).glob("**/*.py"))]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()[:16]
+    files = sorted(path for path in home.rglob("*") if path.suffix in (".py", ".toml"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 # ── the peers ─────────────────────────────────────────────────────────────────────────────────────────────────────────

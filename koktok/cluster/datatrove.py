@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.count.count_files import About, Counted, runs_file, write_counts
+from koktok.count.count_files import About, Counted, is_count_file, runs_file, write_counts
 from koktok.count.shards import SHARD, Shards, parts
 from koktok.errors import MissingExtraError, UsageError
 from koktok.files import scratch
@@ -60,8 +60,19 @@ class KoktokCounter(PipelineStep):  # type: ignore[misc]
                 if self.runs:
                     write_counts(runs_file(file), parts(shards.runs), About("runs", covered))
                 for file in sorted(folder.glob("*.parquet")):
+                    self._check(file.name)
                     with file.open("rb") as source, self.output_folder.open(file.name, "wb") as target:
                         shutil.copyfileobj(source, target)
+
+    def _check(self, name: str) -> None:
+        """Refuse to write over what is no count; a rank that runs again writes over its own."""
+        if not self.output_folder.exists(name):
+            return
+        with self.output_folder.open(name, "rb") as standing:
+            if not is_count_file(standing):
+                raise UsageError(
+                    f"`{name}` in `{self.output_folder.path}` is not a count", hint="another output_folder"
+                )
 
 
 def _portions(data: Iterable[Any]) -> Iterator[list[Any]]:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from koktok.count.counts import Dropped
 from koktok.errors import InputError
@@ -127,12 +127,12 @@ def _columns(kind: Literal["words", "runs"]) -> list[str]:
     return ["word", "n", *(["documents"] if kind == "runs" else []), "held"]
 
 
-def is_count_file(file: Path) -> bool:
+def is_count_file(file: Path | IO[bytes]) -> bool:
     """Whether `write_counts` wrote a file."""
     return _metadata(file) is not None
 
 
-def _metadata(file: Path) -> str | None:
+def _metadata(file: Path | IO[bytes]) -> str | None:
     import polars as pl
 
     try:

@@ -343,7 +343,7 @@ def test_user_defined_symbols_that_llama_cpp_cannot_read(mini: list[str], tmp_pa
 
 
 @pytest.mark.slow
-def test_llama_cpp_itself(foreign: Foreign, mini: list[str], tmp_path: Path) -> None:
+def test_llama_cpp_gives_the_same_ids(foreign: Foreign, mini: list[str], tmp_path: Path) -> None:
     ours = foreign.ours
     if foreign.name not in RUNS:
         pytest.skip("llama.cpp has no tokenizer of this kind")

@@ -67,3 +67,15 @@ def test_the_counts_are_those_of_one_machine(lines: list[str], tmp_path: Path) -
     for file in (lambda path: path, runs_file):
         assert CountFile.open(file(one)).frame.collect().equals(CountFile.open(file(many)).frame.collect())
     assert len(ranks) == 3
+
+
+def test_a_file_that_is_no_count_is_not_written_over(lines: list[str], tmp_path: Path) -> None:  # noqa: F811
+    theirs = tmp_path / "counts" / "00000.parquet"
+    theirs.parent.mkdir()
+    theirs.write_text("mine")
+    with pytest.raises(UsageError, match="`00000.parquet` in .* is not a count"):
+        run(tmp_path / "a", [KoktokCounter(str(theirs.parent))], lines)
+    assert theirs.read_text() == "mine"
+    theirs.unlink()
+    for again in ("b", "c"):
+        run(tmp_path / again, [KoktokCounter(str(theirs.parent))], lines)

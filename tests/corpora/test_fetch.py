@@ -471,6 +471,6 @@ def test_patterns_match_as_a_regex_without_bounds_would(parts: list[str], path: 
 
 @pytest.mark.network
 @pytest.mark.parametrize("name", ["demo"])
-def test_the_real_ones(name: str) -> None:
+def test_every_recipe_fetches_the_eojeols_that_it_lists(name: str) -> None:
     counts = json.loads((fetch(name) / "fetched.json").read_text(encoding="utf-8"))
     assert counts["eojeols"] == find(name).eojeols

@@ -123,7 +123,7 @@ def test_a_mirror_cannot_give_other_content(tmp_path: Path, repository: Path) ->
         fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "mirror"))
 
 
-def test_bounds(tmp_path: Path, repository: Path) -> None:
+def test_a_repository_larger_than_the_recipe_allows_is_refused(tmp_path: Path, repository: Path) -> None:
     (repository / "docs" / "a.md").write_text("가" * 700_000, encoding="utf-8")
     git(repository, "commit", "-q", "-a", "-m", "large")
     commit = git(repository, "rev-parse", "HEAD")
@@ -293,7 +293,7 @@ def test_open_sources_of_another_recipe(tmp_path: Path) -> None:
         texts("open/held-out")
 
 
-def test_no_git(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_the_error_names_it(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = recipe(tmp_path, first_commit(repository))
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(CorpusError, match="needs `git`"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.context_mixing import class_tree, context_mixing
+from eval.context_mixing import FORMULA, class_tree, context_mixing
 
 
 def test_bits_are_those_of_the_source_and_always_the_same() -> None:
@@ -33,6 +33,7 @@ def test_bits_are_those_of_the_source_and_always_the_same() -> None:
     assert sum(bits) == pytest.approx(sum(true) + end * len(test), rel=0.04)
     assert sum(bits) > sum(true)
     assert context_mixing(train, test, letters, slots=1 << 14) == bits
+    assert (FORMULA, round(sum(bits))) == (1, 11059), "raise FORMULA: kept rows are of this one"
 
 
 def test_the_tree_gives_every_token_a_code_of_its_own() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.kneser_ney import kneser_ney
+from eval.kneser_ney import FORMULA, kneser_ney
 
 
 def slow_kneser_ney(train: list[list[int]], test: list[list[int]], size: int) -> list[float]:
@@ -57,3 +57,8 @@ def test_kneser_ney_is_a_distribution(order: int) -> None:
         p = [2 ** -float(bits[len(prefix)]) for bits in seen]
         stop = 2 ** -float(kneser_ney(train, [prefix], order=order, size=4)[0][-1])
         assert sum(p) + stop == pytest.approx(1)
+
+
+def test_kept_rows_are_of_this_formula() -> None:
+    bits = kneser_ney([[0, 1, 2, 0, 1], [2, 2, 0], [1]], [[0, 1], [2, 3, 0]], order=3, size=4)
+    assert (FORMULA, [round(float(line.sum()), 6) for line in bits]) == (1, [3.497201, 12.006767]), "raise FORMULA"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from strategies import korean_text
 from eval import tagger
 from eval.contrasts import Scored, contrasts, scored
 from eval.machine import write_between
+from eval.peers import digest_of
 from eval.placebo import ALL, at_random, displaced, moved
 from eval.tagger import Examples, Sentences, figures, folds, judged, labelled, page, polarity
 from koktok.adapters import load
@@ -108,6 +110,12 @@ def test_rows_to_figures_and_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
             counts[f"control, {share} %"] = np.array([seed["control"][str(share)] for seed in found]), ones, ones[0]
         return {"name": name, "ids": None, "tokens": 1.0, "expressed": 1.0, "counts": counts}
 
+    seed = json.dumps(
+        judged(
+            Sentences.of(corpus, load("syllables")), polarity(["가 나", "다"] * 20, [0, 1] * 20, load("syllables")), 0
+        )
+    )
+    assert (tagger.FORMULA, digest_of([seed])) == (1, "c84f281f19c0d22f"), "raise FORMULA: kept seeds are of this one"
     report = figures([row("a", "syllables"), row("b", "syllables"), row("c", "eojeols")], corpus)
     same, other = report["contrasts"]["a − b"], report["contrasts"]["a − c"]
     assert same[tagger.ALL_LABELS] == {"value": 0, "low": 0, "high": 0, "p": 1}

@@ -100,7 +100,9 @@ def test_others_files_stay_and_ours_are_replaced(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out"]
 
 
-def test_where_others_files_lie_a_folder_stays_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_save_keeps_the_folder_where_it_is_the_working_directory_or_has_unlisted_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = write_folder(tmp_path / "out", {"a": "1"}, THING)
     before = out.stat().st_ino
     monkeypatch.chdir(out)
@@ -167,7 +169,7 @@ def test_names_stay_in_the_folder(tmp_path: Path, name: str) -> None:
     assert not names(tmp_path)
 
 
-def test_a_manifest_that_lies_claims_nothing(tmp_path: Path) -> None:
+def test_lines_that_others_wrote_into_the_list_of_checksums_are_not_ours(tmp_path: Path) -> None:
     """Lines that others wrote, names that lead elsewhere, a list that somebody else made."""
     out, other = tmp_path / "out", tmp_path / "other"
     other.write_text("mine")
@@ -242,7 +244,7 @@ def test_a_failure_keeps_the_old_and_leaves_nothing(tmp_path: Path, monkeypatch:
     assert state(tmp_path) == before
 
 
-def test_a_mount_is_filled_from_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mount_point_is_written_without_renames_across_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing can be renamed into it, nor can it change places."""
     out = tmp_path / "out"
     out.mkdir()
@@ -326,7 +328,7 @@ def test_a_link_is_written_through(tmp_path: Path, folder: bool) -> None:
     assert names(tmp_path / "real") == ["place"]
 
 
-def test_places_that_cannot_be(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "loop").symlink_to("loop")
     before = state(tmp_path)
@@ -388,7 +390,7 @@ def test_writers_come_one_after_the_other(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out"]
 
 
-def test_sweeping_takes_what_is_dead_and_ours(tmp_path: Path) -> None:
+def test_sweep_removes_workplaces_of_ended_processes_only(tmp_path: Path) -> None:
     for name in (".dead.koktok", ".mine.koktok", ".living.koktok"):
         (tmp_path / name / "new").mkdir(parents=True)
         (tmp_path / name / "new" / "a").write_text("1")

@@ -264,7 +264,7 @@ class TestBadInput:
 
 
 @pytest.mark.slow
-def test_llama_cpp_itself(tokenizer: Tokenizer, mini: list[str], tmp_path: Path) -> None:
+def test_llama_cpp_gives_the_same_ids(tokenizer: Tokenizer, mini: list[str], tmp_path: Path) -> None:
     table, unknown = make(tokenizer), tokenizer.vocab.special_ids["<unk>"]
     raw = [*mini, " 두  칸 ", "\t표\n두 줄\r\n", "\u1112\u1161\u11ab\u1100\u1173\u11af 가\u200b나", "<0x0A></s>é漢字🙂"]
     lines = [line for line in raw if line and "▁" not in line]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from koktok.corpora.fetch import find as find_corpus
 from koktok.errors import UsageError
 from koktok.formats.folder import CARD, MARK, files_of
 from koktok.formats.vocabularies import ready_vocabularies
+from koktok.formats.vocabularies.ready import ReadyVocabulary
 from koktok.metrics.coverage import coverage
 from koktok.pipeline.card import limits_of
 from koktok.recipe import Recipe
@@ -95,6 +97,27 @@ def test_every_verb_takes_the_name() -> None:
     ids = koktok("encode", "koktok:ko-16k", "--as", "ids", stdin="학교에서는\n").stdout
     assert ids.split() == [str(i) for i in tokenizer.encode("학교에서는").ids]
     assert koktok("decode", "koktok:ko-16k", stdin=ids).stdout == "학교에서는\n"
+
+
+def test_of_several_that_open_it_at_once_the_first_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
+    ready, written = READY["ko-16k"], []
+
+    def write(self: ReadyVocabulary, folder: Path, *, force: bool = False) -> Path:
+        written.append(folder)
+        return plain(self, folder, force=force)
+
+    plain = ReadyVocabulary.write
+    monkeypatch.setattr(ReadyVocabulary, "write", write)
+    for changed in (False, True):
+        if changed:
+            (written[0] / "tokenizer.json").write_text("{}")
+        with ThreadPoolExecutor(4) as threads:
+            places = {*threads.map(lambda _: ready.folder(), range(4))}
+        assert places == {*written}
+        assert len(written) == 1 + changed
+        assert load(str(written[0])).vocab_size == 16_000
+    assert [path.name for path in written[0].parent.iterdir()] == ["ko-16k"]
 
 
 def test_a_ready_name_means_the_same_in_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import UsageError, did_you_mean
-from koktok.files import cache_dir, is_intact, path_of, write_folder
+from koktok.files import cache_dir, is_intact, path_of, workplace, workplace_of, write_folder
 from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of
 from koktok.formats.hf import vocab_from_json
 from koktok.model.vocab import Vocab
@@ -97,10 +97,14 @@ class ReadyVocabulary:
         """Its folder in the cache, written on first use, and again if a file was changed."""
         digest = hashlib.sha256((self._kept(MARK) + self.card).encode()).hexdigest()[:16]
         place = cache_dir() / "vocabularies" / digest / self.name
-        if not is_intact(place, TOKENIZER):
-            for name in (*self.files, TOKENIZER.manifest):  # only koktok writes in the cache
-                (place / name).unlink(missing_ok=True)
-            self.write(place, force=True)
+        if is_intact(place, TOKENIZER):
+            return place
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(workplace_of(place, ".renew")):  # of several processes the first writes it
+            if not is_intact(place, TOKENIZER):
+                for name in (*self.files, TOKENIZER.manifest):  # only koktok writes in the cache
+                    (place / name).unlink(missing_ok=True)
+                self.write(place, force=True)
         return place
 
 
