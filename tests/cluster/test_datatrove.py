@@ -73,7 +73,7 @@ def test_a_file_that_is_no_count_is_not_written_over(lines: list[str], tmp_path:
     theirs = tmp_path / "counts" / "00000.parquet"
     theirs.parent.mkdir()
     theirs.write_text("mine")
-    with pytest.raises(UsageError, match="`00000.parquet` in .* is not a count"):
+    with pytest.raises(UsageError, match=r"`00000\.parquet` in .* is not a count"):
         run(tmp_path / "a", [KoktokCounter(str(theirs.parent))], lines)
     assert theirs.read_text() == "mine"
     theirs.unlink()
