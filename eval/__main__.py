@@ -28,7 +28,6 @@ from eval.speed import measure_speed
 from eval.suites import Suite, full, quick
 from eval.texts import data_of
 from koktok.files import cache_dir, write_file
-from koktok.metrics import Settings
 from koktok.progress import ConsoleProgress
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.benchmark import SAMPLE
@@ -110,7 +109,7 @@ def run(suite: Suite, entries: Sequence[Entry], *, quiet: bool = False) -> Repor
         return measure(
             entries,
             suite.material,
-            Settings(extended=True, sample=suite.sample, resamples=suite.resamples),
+            suite.settings,
             title=suite.title,
             remarks=suite.remarks,
             on_progress=progress,

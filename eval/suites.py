@@ -16,7 +16,7 @@ from pathlib import Path
 
 from eval.texts import CAP, split
 from koktok.adapters import package_names
-from koktok.metrics import Text
+from koktok.metrics import Settings, Text
 from koktok.metrics.gold import GoldCorpus, read_gold
 from koktok.metrics.gold.spans import read_spans
 from koktok.report.benchmark import GOLDS as BENCHMARK_GOLDS
@@ -47,8 +47,7 @@ class Suite:
     material: Material
     beside: Sequence[Entry]
     remarks: Sequence[str]
-    sample: int
-    resamples: int = 1000
+    settings: Settings
 
 
 def quick() -> Suite:
@@ -71,8 +70,7 @@ def quick() -> Suite:
             "not that a tokenizer is good.",
             "The boundaries are Kiwi's own (silver). koktok's rows and two of the peers were trained with Kiwi.",
         ),
-        sample=100,
-        resamples=200,
+        settings=Settings(extended=True, sample=100, resamples=200),
     )
 
 
@@ -108,7 +106,7 @@ def full(data: Path, *, size: int, limit: int | None, sample: int, draw: int = 0
             "which keep their own size and normalization.",
             "Sentences shown are of corpora/mini, with Kiwi's boundaries.",
         ),
-        sample=sample,
+        settings=Settings(extended=True, sample=sample),
     )
 
 

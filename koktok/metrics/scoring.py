@@ -383,9 +383,9 @@ def evaluate(
     text: Any = None,
     gold: Any = (),
     *,
-    extended: bool = False,
-    resamples: int = 1000,
-    seed: int = 0,
+    extended: bool = DEFAULT.extended,
+    resamples: int = DEFAULT.resamples,
+    seed: int = DEFAULT.seed,
 ) -> dict[str, Scores]:
     """Tokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
 
