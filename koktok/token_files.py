@@ -269,8 +269,7 @@ def _write_npy(stem: Path, tokens: Tokens) -> None:
             np.save(file, array)
 
 
-def write_megatron(stem: Path, tokens: Tokens, documents: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """Write `.bin` and `.idx` of sequences."""
+def _write_megatron(stem: Path, tokens: Tokens) -> None:
     little = tokens.ids.astype(tokens.ids.dtype.newbyteorder("<"), copy=False)
     with stem.with_suffix(".bin").open("wb") as file:
         file.write(little.data)
@@ -279,8 +278,8 @@ def write_megatron(stem: Path, tokens: Tokens, documents: np.ndarray[Any, np.dty
     n = len(tokens)
     lengths = np.diff(tokens.indptr)
     places = tokens.indptr[:-1] * tokens.ids.dtype.itemsize
-    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, len(documents))
-    body = (lengths.astype("<i4"), places.astype("<i8"), documents.astype("<i8"))
+    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, n + 1)
+    body = (lengths.astype("<i4"), places.astype("<i8"), np.arange(n + 1, dtype="<i8"))
     stem.with_suffix(".idx").write_bytes(head + b"".join(part.tobytes() for part in body))
 
 
@@ -312,6 +311,6 @@ def _pyarrow() -> Any:
 
 _WRITERS: dict[str, Callable[[Path, Tokens], None]] = {
     "npy": _write_npy,
-    "bin": lambda stem, tokens: write_megatron(stem, tokens, np.arange(len(tokens) + 1)),
+    "bin": _write_megatron,
     "arrow": _write_arrow,
 }

@@ -27,6 +27,12 @@ from koktok.tokenizer import TrainedTokenizer
 Trained = Callable[..., Path]
 
 
+def test_a_kind_of_tokenizer_defines_nine_methods() -> None:
+    """Everything else of the protocol is made of them."""
+    of_bulk = {"bulk_encoder", "bulk_decoder", "encode_lines"}
+    assert Tokenizer.__abstractmethods__ == {"digest", "save", "normalize", "encode", "decode", "token_bytes"} | of_bulk
+
+
 @pytest.mark.parametrize(
     ("folds", "raw", "expected"),
     [
