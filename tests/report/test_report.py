@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from koktok.errors import ArtifactError, UsageError
 from koktok.metrics import Definition, Difference, Scores, Settings, Text, Value
 from koktok.metrics.gold import GoldCorpus
-from koktok.model.note import Note
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
@@ -48,7 +47,8 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             family="hf",
             vocab_size=12_345,
             signature="tokenizer:abc|seed:0",
-            notes=[Note("input NFKD", "입력을 NFKD로")],
+            notes=["input NFKD"],
+            notes_ko=["입력을 NFKD로 바꿈"],
             scores={
                 "fertility": Value(2.25, low=2.0, high=2.5),
                 "boundary_f1": Value(0.5),
