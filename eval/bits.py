@@ -31,9 +31,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from eval import context_mixing, kneser_ney
-from eval.context_mixing import characters_of
-from eval.kneser_ney import lines_of, unknown_bits
+from eval.context_mixing import FORMULA as MIXING
+from eval.context_mixing import characters_of, context_mixing
+from eval.kneser_ney import FORMULA as SMOOTHING
+from eval.kneser_ney import kneser_ney, lines_of, unknown_bits
 from eval.machine import Told, machine
 from eval.peers import PEERS, digest_of, train_peer
 from eval.placebo import PLACEBOS, placebos
@@ -86,19 +87,16 @@ class Material:
             for count in self.shares.values():
                 part = [train[i] for i in self.order[:count]]
                 if order == "cm":
-                    each = context_mixing.context_mixing(part, test, characters_of(subject, size))
+                    each = context_mixing(part, test, characters_of(subject, size))
                 else:
-                    each = [
-                        float(line.sum()) for line in kneser_ney.kneser_ney(part, test, order=int(order), size=size)
-                    ]
+                    each = [float(line.sum()) for line in kneser_ney(part, test, order=int(order), size=size)]
                 bits.append((np.bincount(source, weights=each, minlength=len(asked)) + lost).tolist())
             yield {"ids": size, "tokens": tokens, "bits": bits}
 
     def kept(self, name: str, spec: str, work: Path) -> dict[int | str, Row]:
         """A row by order: what the work folder has, and the rest made now."""
         subject = load(spec)
-        formulas = [context_mixing.FORMULA, kneser_ney.FORMULA]
-        key = [name, subject.digest(), subject.libraries, self.digest, formulas, [*self.shares]]
+        key = [name, subject.digest(), subject.libraries, self.digest, [MIXING, SMOOTHING], [*self.shares]]
         places = {order: work / "bits" / f"{digest_of([json.dumps([*key, order])])}.json" for order in self.orders}
         missing = [order for order, place in places.items() if not place.exists()]
         for order, row in zip(missing, self.rows(subject, missing) if missing else (), strict=True):
