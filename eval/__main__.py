@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from eval.machine import machine
-from eval.peers import PEERS, train_peer
+from eval.peers import CURVE, PEERS, train_peer
 from eval.rows import open_row
 from eval.speed import measure_speed
 from eval.suites import Suite, full, quick
@@ -90,7 +90,7 @@ def rows_of(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) ->
     """Train what is to be trained; with what is measured as it is. Only rows that match, where an expression is given."""
     entries = []
     with ConsoleProgress(quiet=quiet) as progress:
-        chosen = [peer for peer in PEERS if re.search(rows, peer.name)]
+        chosen = [peer for peer in (*PEERS, *(CURVE if rows else ())) if re.search(rows, peer.name)]
         for done, peer in enumerate(chosen):
             progress("training", done, len(chosen))
             try:

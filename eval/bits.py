@@ -36,7 +36,7 @@ from eval.context_mixing import characters_of, context_mixing
 from eval.kneser_ney import FORMULA as SMOOTHING
 from eval.kneser_ney import kneser_ney, lines_of, unknown_bits
 from eval.machine import Told, machine
-from eval.peers import PEERS, digest_of, train_peer
+from eval.peers import CURVE, PEERS, digest_of, train_peer
 from eval.placebo import PLACEBOS, placebos
 from eval.texts import data_of, parts
 from koktok.adapters import load
@@ -203,7 +203,7 @@ def numbers(given: str) -> list[int]:
 
 def wanted(given: argparse.Namespace, lines: Sequence[str], draw: int) -> dict[tuple[str, int], str]:
     """Specs of the vocabularies, by name and size."""
-    peers = {peer.name: peer for peer in PEERS}
+    peers = {peer.name: peer for peer in (*PEERS, *CURVE)}
     peers |= {peer.name: other for peer, other in zip(PLACEBOS, placebos(draw), strict=True)}
     asked = [(PEER, size) for size in numbers(given.peers)]
     asked += [(name, size) for name in peers if re.search(given.rows, name) for size in numbers(given.sizes)]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from koktok.files import workplace, workplace_of
 
-__all__ = ["PEERS", "Peer", "digest_of", "library_version", "sentencepiece", "source_of", "train_peer"]
+__all__ = ["CURVE", "PEERS", "Peer", "digest_of", "library_version", "sentencepiece", "source_of", "train_peer"]
 
 Make = Callable[[Sequence[str], int, Path], str]
 """Lines, vocabulary size and an empty folder to the spec of what was trained into it."""
@@ -228,3 +228,14 @@ def _peers() -> Iterator[Peer]:
 
 PEERS = tuple(_peers())
 """In the order of the table; the first is the reference of paired comparisons."""
+
+
+CURVE = tuple(
+    koktok_peer(f"koktok {kind}, {tokens:.2f} asked", model=kind, tokens_per_eojeol=tokens)
+    for kind, targets in (
+        ("unigram", (1.7, 1.75, 1.8, 1.85, 1.9, 2.0, 2.1, 2.2)),
+        ("bpe-bytes", (1.85, 1.9, 1.95, 2.0, 2.05, 2.1, 2.15, 2.2)),
+    )
+    for tokens in targets
+)
+"""Tokens per eojeol against everything else: points of one kind of model, trained only where `--rows` asks for them."""
