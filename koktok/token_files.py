@@ -18,7 +18,7 @@ format    what a shard is
 ========= ==========================================================================================================
 
 ``manifest.json`` records the tokenizer (digest, version of koktok), the text (digest of every source), and the content of each
-shard, with the size and digest of its files.
+shard; ``tokens.sha256`` is the list of checksums.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
 from koktok.bulk.arrays import id_type
 from koktok.errors import InputError, MissingExtraError, UsageError
-from koktok.files import Checkpoint, open_regular, read_manifest, resumable, typed
+from koktok.files import MANIFEST, Checkpoint, Product, open_regular, read_manifest, resumable, typed
 from koktok.model.special import special_tokens
 from koktok.model.tokens import Tokens, running
 from koktok.progress import OnProgress
@@ -50,6 +50,8 @@ Documents = Literal["records", "files"]
 
 LAYOUT = 1
 """Version of the folder."""
+
+TOKENS: Final = Product("tokens.sha256", "folder of token files", frozenset({MANIFEST}))
 
 SHARD_TOKENS = 1 << 26
 """A shard of 16-bit ids is then 128 MiB, which is also what a run holds in memory."""
@@ -120,17 +122,32 @@ def write_token_files(
     if shard_tokens < 1:
         raise UsageError(f"shard_tokens = {shard_tokens}; expected at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
     sources = [sources] if isinstance(sources, Source) else list(sources)
+    if format == "arrow":
+        _pyarrow()
+    ids = tokenizer.vocab.special_ids
+    for names, option in ((before, "before"), (after, "after")):
+        special_tokens(names, ids, option)
+    dtype = id_type(tokenizer.vocab.size)
+    if format == "bin" and dtype == np.uint32:
+        dtype = np.dtype(np.int32)
+    recipe = getattr(tokenizer, "recipe", None)  # a foreign one has none
     run = {
-        **described(tokenizer, format, before=before, after=after),
+        "layout": LAYOUT,
+        "format": format,
+        "dtype": dtype.name,
         "documents": documents,
+        "before": list(before),
+        "after": list(after),
+        "tokenizer": tokenizer.vocab.digest(),
+        "recipe": recipe.model_dump(mode="json", exclude_defaults=True) if recipe else {},
+        "koktok": version("koktok"),
         "shard_tokens": shard_tokens,
         "sources": [source.name for source in sources],
     }
-    dtype, ids = np.dtype(run["dtype"]), tokenizer.vocab.special_ids
     report = report or ReadReport()
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        blocks = skip_finished(_blocks(sources, documents, report, on_progress), notes, "documents")
+        blocks = _skip_finished(_blocks(sources, documents, report, on_progress), notes)
         stream = tokenizer.bulk_encoder.stream(
             blocks, threads=threads, dtype=dtype, before=[ids[t] for t in before], after=[ids[t] for t in after]
         )
@@ -146,44 +163,7 @@ def write_token_files(
             pass
         return bool(report.digests == there.get("text_sha256"))
 
-    manifest = resumable(out, run, make, same=same, force=force)
-    return TokenFiles(Path(out), manifest)
-
-
-def described(
-    tokenizer: Tokenizer,
-    format: Format,  # noqa: A002
-    *,
-    before: Sequence[str] = (),
-    after: Sequence[str] = (),
-) -> dict[str, Any]:
-    """The part of a manifest that describes how shards are made; parameters and errors as `write_token_files`."""
-    if format == "arrow":
-        _pyarrow()
-    dtype = id_type(tokenizer.vocab.size)
-    if format == "bin" and dtype == np.uint32:
-        dtype = np.dtype(np.int32)
-    ids = tokenizer.vocab.special_ids
-    for names, option in ((before, "before"), (after, "after")):
-        special_tokens(names, ids, option)
-    recipe = getattr(tokenizer, "recipe", None)  # a foreign one has none
-    return {
-        "layout": LAYOUT,
-        "format": format,
-        "dtype": dtype.name,
-        "documents": "records",
-        "before": list(before),
-        "after": list(after),
-        "tokenizer": tokenizer.vocab.digest(),
-        "recipe": recipe.model_dump(mode="json", exclude_defaults=True) if recipe else {},
-        "koktok": version("koktok"),
-    }
-
-
-def write_shard(stem: Path, tokens: Tokens, format: Format) -> list[Path]:  # noqa: A002
-    """Write the files of one shard, whose names begin with that of `stem`; gives them, by name."""
-    _WRITERS[format](stem, tokens)
-    return sorted(stem.parent.glob(f"{stem.name}.*"))
+    return TokenFiles(Path(out), resumable(out, TOKENS, run, make, same=same, force=force))
 
 
 def _write_shards(
@@ -201,7 +181,8 @@ def _write_shards(
         nonlocal held, size, digest
         tokens = Tokens.joined(held or [Tokens(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
         name = f"shard-{len(notes.parts):05d}"
-        files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
+        _WRITERS[format](notes.folder / name, tokens)
+        files = sorted(file.name for file in notes.folder.glob(f"{name}.*"))
         note = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
         notes.add(note, files)
         held, size, digest = [], 0, hashlib.sha256()
@@ -224,10 +205,10 @@ def _write_shards(
         close()
 
 
-def skip_finished(blocks: Iterator[Block], notes: Checkpoint, counted: str) -> Iterator[Block]:
+def _skip_finished(blocks: Iterator[Block], notes: Checkpoint) -> Iterator[Block]:
     """Skip the texts of finished shards, and check that they are those that were encoded."""
     for shard in notes.parts:
-        digest, left = hashlib.sha256(), shard[counted]
+        digest, left = hashlib.sha256(), shard["documents"]
         while left and (block := next(blocks, None)) is not None:
             texts = block.documents()
             digest.update("".join(f"{text}\0" for text in texts[:left]).encode())

@@ -61,7 +61,7 @@ def instances(
     `koktok instances FOLDER` prints the figures of a folder of instances.
 
     Ids and the boundaries of sentences, eojeols and morphemes are packed once. An instance depends only on the seed, the
-    epoch and its document. The same command resumes an interrupted run.
+    epoch and its document.
 
     Example: koktok instances my-tokenizer text.txt -o data
     """

@@ -6,7 +6,7 @@ nothing is deleted or replaced that koktok did not write (law 12). Reading chang
 
 from koktok.files.checked import FETCH_LFS, LFS_POINTER, MOST_TEXT, checked, open_regular, read_bounded, read_utf8
 from koktok.files.paths import cache_dir, is_plain, path_of, place_of, scratch, sweep, typed, workplace, workplace_of
-from koktok.files.resume import Checkpoint, read_manifest, resumable
+from koktok.files.resume import MANIFEST, Checkpoint, read_manifest, resumable, write_manifest, written
 from koktok.files.write import (
     Product,
     check_file,
@@ -22,6 +22,7 @@ from koktok.files.write import (
 __all__ = [
     "FETCH_LFS",
     "LFS_POINTER",
+    "MANIFEST",
     "MOST_TEXT",
     "Checkpoint",
     "Product",
@@ -48,4 +49,6 @@ __all__ = [
     "workplace_of",
     "write_file",
     "write_folder",
+    "write_manifest",
+    "written",
 ]

@@ -1,7 +1,7 @@
-"""Long runs that resume: a folder made part by part, whose finished parts are noted with size and SHA-256.
+"""Folders of shards with a `manifest.json`, and long runs that resume.
 
-Parts are written into a workplace beside the target (`.NAME.partial`). A part that has changed since is written again, with
-all later parts. The folder gets its name when it is complete, with a `manifest.json` that describes the run and its parts.
+Shards of a run that resumes are written into a workplace beside the target (`.NAME.partial`), and noted with size and SHA-256 when
+they are finished. A shard that has changed since is written again, with all later ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files.checked import read_bounded
 from koktok.files.paths import is_plain, place_of, probe, sha256_of, sync, typed, workplace, workplace_of
-from koktok.files.write import Product, publish, refuse_another, settle
+from koktok.files.write import Product, check_folder, is_intact, publish, settle
 
 MANIFEST = "manifest.json"
 _NOTES, _SHARDS = "progress.jsonl", "shards"
@@ -106,94 +106,83 @@ def _is_part(noted: Any) -> bool:
         return False
 
 
-def _load(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a folder; ArtifactError, ValueError, KeyError or TypeError for what `resumable` did not write."""
-    manifest: dict[str, Any] = json.loads(read_bounded(folder / MANIFEST, _MOST_MANIFEST, MANIFEST))
-    for shard in manifest["shards"]:
-        if not is_plain(shard["name"]) or not _is_part(shard):
-            raise ValueError(f"{MANIFEST} has the shard {shard!r:.80}; expected a plain name, and its files")
-    return manifest
-
-
 def read_manifest(folder: str | Path, key: str, layout: int, *, wrong: str, hint: str) -> dict[str, Any]:
     """Read the manifest of a folder of shards, whose `key` is its layout; `wrong` and `hint` are for the ArtifactError."""
     try:
-        manifest = _load(Path(folder))
-        written = manifest[key]
+        manifest: dict[str, Any] = json.loads(read_bounded(Path(folder) / MANIFEST, _MOST_MANIFEST, MANIFEST))
+        if odd := [shard["name"] for shard in manifest["shards"] if not is_plain(shard["name"])]:
+            raise ValueError(f"{MANIFEST} has the shard {odd[0]!r:.80}; expected a plain name")
+        layout_there = manifest[key]
     except (ArtifactError, ValueError, KeyError, TypeError, RecursionError) as error:
         what = f"there is no {error} in {MANIFEST}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
         raise ArtifactError(f"`{folder}` {wrong}: {what}", hint=hint) from error
-    if written != layout:
+    if layout_there != layout:
         raise ArtifactError(
-            f"`{folder}` has layout {written}; this koktok reads {layout}", hint="pip install -U koktok"
+            f"`{folder}` has layout {layout_there}; this koktok reads {layout}", hint="pip install -U koktok"
         )
     return manifest
 
 
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest of a folder."""
+    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
+
+
+def written(
+    out: str | Path,
+    product: Product,
+    run: Mapping[str, Any],
+    *,
+    same: Callable[[dict[str, Any]], bool] = lambda _: True,
+    force: bool = False,
+) -> dict[str, Any] | None:
+    """Return the manifest of a whole folder of this run that `same` accepts; None where the folder is to be written.
+
+    `run` is all that the shards depend on, in values of JSON. UsageError as `check_folder`, also for shards of another run without
+    `force`.
+    """
+    target = place_of(out)
+    if is_intact(target, product):
+        manifest: dict[str, Any] = json.loads((target / MANIFEST).read_bytes())
+        if run.items() <= manifest.items() and same(manifest):
+            return manifest
+    check_folder(target, product, same=lambda _: force)
+    return None
+
+
 def resumable(
     out: str | Path,
+    product: Product,
     run: Mapping[str, Any],
     make: Make,
     *,
     same: Callable[[dict[str, Any]], bool] = lambda _: True,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Make a folder of shards, or continue a run that was stopped; returns its manifest.
-
-    `run` is all that the shards depend on, in values of JSON. A complete folder of such a run is returned unchanged if `same` accepts
-    its manifest. UsageError if something else is at that place, or, without `force`,
-    shards of another run.
-    """
+    """Make a folder of shards, or continue a run that was stopped; returns its manifest. Parameters and errors as `written`."""
     target = place_of(out)
     probe(target)
     with ExitStack() as until_done:
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             work = until_done.enter_context(workplace(workplace_of(target, ".partial"), wait=1))
-            settle(work, target, SHARDS)
+            settle(work, target, product)
             if not (work / _SHARDS).is_dir():  # the run was killed when its shards had gone to their place
                 (work / _NOTES).unlink(missing_ok=True)
-        there = _load(target) if SHARDS.listed(target) else None
-        if there is not None and run.items() <= there.items() and same(there):
+        if (there := written(target, product, run, same=same, force=force)) is not None:
             return there
-        if target.exists() and (not target.is_dir() or any(file != work for file in target.iterdir())):
-            if there is None:
-                raise UsageError(f"there is something at `{target}`", hint="--out NEW-FOLDER")
-            if not force:
-                raise refuse_another(target, "result")
-        notes = _begun(work, run, force=force)
+        notes = _begun(work, product, run, force=force)
         until_done.callback(_leave_nothing_empty, notes)
         with writing(target):
-            manifest = {**run, **make(notes), "shards": notes.parts}
-            shards = {name for shard in notes.parts for name in shard["files"]}
-            others = sorted(file.name for file in notes.folder.iterdir() if file.name not in {*shards, MANIFEST})
-            if others:
-                manifest["files"] = notes.files(others)
-            listed = notes.folder / MANIFEST
-            listed.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
-            sync(listed)
-            publish(work, notes.folder, target, SHARDS)
+            told = make(notes)
+            shards = [{key: value for key, value in shard.items() if key != "files"} for shard in notes.parts]
+            manifest = {**run, **told, "shards": shards}
+            write_manifest(notes.folder, manifest)
+            product.sign(notes.folder, {})
+            publish(work, notes.folder, target, product)
             notes.notes.unlink()
     return manifest
-
-
-class _Shards(Product):
-    """A folder of shards, whose list of checksums is its manifest."""
-
-    def listed(self, folder: Path) -> dict[str, str] | None:
-        """Return all files of a manifest by SHA-256."""
-        if (folder / MANIFEST).is_symlink():
-            return None
-        try:
-            manifest = _load(folder)
-        except (ArtifactError, ValueError, KeyError, TypeError, RecursionError):
-            return None
-        parts = [*manifest["shards"], *([manifest] if _is_part(manifest) else [])]
-        files = {name: file["sha256"] for part in parts for name, file in part["files"].items() if is_plain(name)}
-        return files | {MANIFEST: sha256_of(folder / MANIFEST)}
-
-
-SHARDS = _Shards(MANIFEST, "result")
 
 
 def _leave_nothing_empty(notes: Checkpoint) -> None:
@@ -215,7 +204,7 @@ def writing(target: Path) -> Iterator[None]:
         ) from error
 
 
-def _begun(work: Path, run: Mapping[str, Any], *, force: bool) -> Checkpoint:
+def _begun(work: Path, product: Product, run: Mapping[str, Any], *, force: bool) -> Checkpoint:
     """Keep the finished shards of an earlier run of the same kind, up to the first that has changed."""
     notes = Checkpoint(work / _NOTES, work / _SHARDS, run)
     another = notes.before != run
@@ -232,6 +221,7 @@ def _begun(work: Path, run: Mapping[str, Any], *, force: bool) -> Checkpoint:
         notes.keep(done)
     finished = {name for shard in done for name in shard["files"]}
     for file in notes.folder.iterdir():
-        if file.name not in finished and re.fullmatch(rf"shard-\d{{5,}}\..*|{re.escape(MANIFEST)}", file.name):
+        ours = file.name in (MANIFEST, product.manifest) or re.fullmatch(r"shard-\d{5,}\..*", file.name)
+        if ours and file.name not in finished:
             file.unlink()  # of the shard at which the run was stopped
     return notes

@@ -336,9 +336,9 @@ def _discard(staged: Path) -> None:
         shutil.rmtree(staged)
 
 
-def standing(folder: Path, suffix: str = ".koktok") -> Path:
+def standing(folder: Path) -> Path:
     """Return a folder, or the old one in its workplace while a writer, perhaps a killed one, is between two renamings."""
-    old = workplaces(Path(os.path.realpath(folder)), suffix)[0] / OLD
+    old = workplaces(Path(os.path.realpath(folder)))[0] / OLD
     return old if not folder.exists() and old.is_dir() else folder
 
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,8 @@ from pydantic import Field
 from koktok.adapters import LibraryTokenizer
 from koktok.bulk.arrays import id_type
 from koktok.errors import ArtifactError, InputError, MissingExtraError
-from koktok.files import Checkpoint, read_manifest, resumable
+from koktok.files import MANIFEST, Product, read_manifest, write_folder, write_manifest, written
+from koktok.files.paths import sha256_of
 from koktok.instances.borders import MarkedTexts
 from koktok.instances.reading import By, Sentences, read
 from koktok.instances.token_facts import TokenFacts
@@ -38,13 +39,16 @@ from koktok.recipe import Options
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
-from koktok.token_files import skip_finished
 from koktok.tokenizer import TrainedTokenizer
 
 log = logging.getLogger(__name__)
 
 LAYOUT = 1
 """Version of the folder."""
+
+PACKED: Final = Product("packed.sha256", "packed folder", frozenset({MANIFEST, "tokens.json"}))
+
+_HINT = "koktok instances TOKENIZER TEXT --kind packed --out FOLDER"
 
 LONG_DOCUMENT = 1_000_000
 """Bytes; a longer document is probably a file whose documents were not separated."""
@@ -86,8 +90,7 @@ class Packed:
     def open(cls, folder: str | Path) -> Packed:
         """Open a packed folder."""
         path = Path(folder)
-        hint = "koktok instances TOKENIZER TEXT --kind packed --out FOLDER"
-        return cls(path, read_manifest(path, "packed", LAYOUT, wrong="is not a packed folder", hint=hint))
+        return cls(path, read_manifest(path, "packed", LAYOUT, wrong="is not a packed folder", hint=_HINT))
 
     def __len__(self) -> int:
         return len(self.manifest["shards"])
@@ -100,7 +103,7 @@ class Packed:
             with pa.memory_map(str(path)) as file:
                 batch = pa.ipc.open_file(file).get_batch(0)
         except (OSError, pa.ArrowInvalid) as error:
-            raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances ... --kind packed") from error
+            raise ArtifactError(f"`{path}` is damaged: {error}", hint=_HINT) from error
         columns = {name: batch.column(name) for name in ("ids", "marks", "sentences")}
         documents = columns["ids"].offsets.to_numpy().astype(np.int64)
         sentences = columns["sentences"].offsets.to_numpy().astype(np.int64)
@@ -110,8 +113,11 @@ class Packed:
 
     def digest(self) -> str:
         """Return the first 16 hex digits of the SHA-256 over the digests of all shards."""
-        files = [file["sha256"] for shard in self.manifest["shards"] for file in shard["files"].values()]
-        return sha256("\0".join(files).encode()).hexdigest()[:16]
+        listed = PACKED.listed(self.folder) or {}
+        names = [f"{shard['name']}.arrow" for shard in self.manifest["shards"]]
+        if missing := [name for name in names if name not in listed]:
+            raise ArtifactError(f"`{self.folder / PACKED.manifest}` does not list {missing[0]}", hint=_HINT)
+        return sha256("\0".join(map(listed.__getitem__, names)).encode()).hexdigest()[:16]
 
     @cached_property
     def ordinary(self) -> NDArray[np.int64]:
@@ -143,7 +149,7 @@ def write_packed(
     force: bool = False,
     **options: Any,
 ) -> Packed:
-    """Encode the documents of sources into a folder; a stopped run resumes.
+    """Encode the documents of sources into a folder; one that has them already is returned unchanged.
 
     `options` are those of `PackOptions`. The borders of morphemes are Kiwi's by default; the files are the same for any number
     of threads.
@@ -153,22 +159,27 @@ def write_packed(
     sources = [sources] if isinstance(sources, Source) else list(sources)
     cuts = lexicon or WordCuts.of_kiwi()
     dtype = id_type(tokenizer.vocab.size)
+    texts = [{"name": source.name, "sha256": _digest(source)} for source in sources]
+    known = all(text["sha256"] for text in texts)
     run = {
         "packed": LAYOUT,
         **_tokenizer_values(tokenizer),
         "dtype": dtype.name,
         "cuts": cuts.signature(),
         **settings.model_dump(),
-        "sources": [{"name": source.name, "bytes": _bytes(source)} for source in sources],
+        "sources": texts,
         "koktok": version("koktok"),
     }
+    if (there := written(out, PACKED, run, same=lambda _: known, force=force or not known)) is not None:
+        return Packed(Path(out), there)
     report = report or ReadReport()
+    manifest = dict[str, Any](run)
 
     def report_read(done: int, total: int | None) -> None:
         if on_progress:
             on_progress("pack", done, total)
 
-    def make(notes: Checkpoint) -> dict[str, Any]:
+    def fill(folder: Path) -> None:
         # A tokenizer with a prefix space puts it before every text.
         between = "" if isinstance(tokenizer, TrainedTokenizer) and tokenizer.prefix else " "
         longest = [0]
@@ -181,27 +192,27 @@ def write_packed(
             on_progress=report_read,
         )
         owners = array("H")
-        batches = skip_finished(_texts(sentences, owners, longest), notes, "texts")
-        done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
-        marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
-        _write_shards(marked, notes, dtype, settings.shard_tokens, owners, done)
-        if not notes.parts:
+        marked = MarkedTexts(tokenizer, cuts)(_texts(sentences, owners, longest), threads=threads)
+        shards = _write_shards(marked, folder, dtype, settings.shard_tokens, owners)
+        if not shards:
             raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)
-        (notes.folder / "tokens.json").write_text(tokens, encoding="utf-8")
-        counts: dict[str, Any] = {
-            f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")
-        }
+        (folder / "tokens.json").write_text(tokens, encoding="utf-8")
         if longest[0] > LONG_DOCUMENT:
             log.warning("a document has %s bytes", f"{longest[0]:,}")
-        return {**counts, "longest_document": longest[0]}
+        manifest.update({f"n_{key}": sum(shard[key] for shard in shards) for key in ("tokens", "documents")})
+        manifest.update(longest_document=longest[0], shards=shards)
+        write_manifest(folder, manifest)
 
-    return Packed(Path(out), resumable(out, run, make, force=force))
+    write_folder(out, fill, PACKED, force=force)
+    return Packed(Path(out), manifest)
 
 
-def _bytes(source: Source) -> int | None:
-    """Return the size of its files; a folder of the same sizes is taken for one of the same text."""
-    return sum(path.stat().st_size for path in source.paths) if all(path.is_file() for path in source.paths) else None
+def _digest(source: Source) -> str | None:
+    """Return a SHA-256 of its files; None for a pipe, whose text is unknown."""
+    if not all(path.is_file() for path in source.paths):
+        return None
+    return sha256("".join(sha256_of(path.resolve()) for path in source.paths).encode()).hexdigest()
 
 
 def _tokenizer_values(tokenizer: TrainedTokenizer | LibraryTokenizer) -> dict[str, Any]:
@@ -243,9 +254,9 @@ def _texts(batches: Iterator[tuple[int, list[str]]], owners: array[int], longest
 
 
 def _write_shards(
-    marked: Iterator[Any], notes: Checkpoint, dtype: Any, shard_tokens: int, owners: array[int], done: int
-) -> None:
-    """Write the rest of the text as shards that follow the finished ones.
+    marked: Iterator[Any], folder: Path, dtype: Any, shard_tokens: int, owners: array[int]
+) -> list[dict[str, Any]]:
+    """Write the text as shards, and return what the manifest says of each.
 
     A shard ends with the document that brings it to its size, or, so that memory does not depend on the longest document, before the
     sentence that begins at twice its size.
@@ -254,10 +265,11 @@ def _write_shards(
     marks: list[NDArray[np.uint8]] = []
     lengths: list[NDArray[np.int64]] = []  # of the texts; an empty text ends a document
     ended: list[NDArray[np.bool_]] = []
-    size, digest = 0, sha256()
+    shards: list[dict[str, Any]] = []
+    size = done = 0
 
     def close(*, goes_on: bool = False) -> None:
-        nonlocal size, digest, done
+        nonlocal size, done
         if goes_on:
             lengths.append(np.zeros(1, np.int64))
             ended.append(np.ones(1, np.bool_))
@@ -269,9 +281,9 @@ def _write_shards(
         kept = ~over & (sizes > 0)  # a fold may remove all that a sentence holds
         ends = tokens[1:][kept] - documents[within[kept]]
         sentences = running(np.bincount(within[kept], minlength=n))
-        name = f"shard-{len(notes.parts):05d}"
+        name = f"shard-{len(shards):05d}"
         _write_arrow(
-            notes.folder / f"{name}.arrow",
+            folder / f"{name}.arrow",
             np.concatenate(ids).astype(dtype),
             np.concatenate(marks),
             documents,
@@ -279,12 +291,11 @@ def _write_shards(
             sentences,
             np.array(owners[done : done + n], np.uint16),
         )
-        note = {"name": name, "tokens": size, "documents": n, "sentences": len(ends), "texts": len(sizes) - goes_on}
-        notes.add({**note, "goes_on": goes_on, "text_sha256": digest.hexdigest()}, [f"{name}.arrow"])
+        shards.append({"name": name, "tokens": size, "documents": n, "sentences": len(ends)})
         done += n - goes_on
         for held in (ids, marks, lengths, ended):
             held.clear()
-        size, digest = 0, sha256()
+        size = 0
 
     for texts, tokens, batch_marks in marked:
         over = texts.ends == texts.begins
@@ -302,13 +313,13 @@ def _write_shards(
             marks.append(batch_marks[begin:end])
             lengths.append(np.diff(tokens.indptr[at : last + 1]))
             ended.append(over[at:last])
-            digest.update(texts.content(at, last))
             size += end - begin
             if len(full) or goes_on:
                 close(goes_on=goes_on)
             at = last
     if lengths:
         close()
+    return shards
 
 
 def _write_arrow(

@@ -1,7 +1,7 @@
 """Instances in files: Arrow files that `datasets.load_dataset` opens, written shard by shard by any number of workers.
 
-A shard holds the instances of one epoch from a number on; a killed run resumes with the first unfinished shard. `README.md` has the
-configuration of the Hub's data sets, `manifest.json` the origin of the rows.
+A shard holds the instances of one epoch from a number on. `README.md` has the configuration of the Hub's data sets,
+`manifest.json` the origin of the rows.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 from pydantic import Field
 
 from koktok.bulk.encoder import workers_of
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.files import Checkpoint, checked, read_manifest, resumable
+from koktok.files import MANIFEST, Product, checked, read_manifest, write_folder, write_manifest, written
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
 from koktok.progress import OnProgress
@@ -27,6 +27,8 @@ from koktok.recipe import Options
 
 LAYOUT = 2
 """Version of the folder."""
+
+INSTANCES: Final = Product("instances.sha256", "folder of instances", frozenset({MANIFEST, "tokens.json", "README.md"}))
 
 SHARD_INSTANCES = 1 << 16
 """Some 270 MB of instances of 512 tokens with their labels."""
@@ -69,7 +71,8 @@ def write_instances(
 ) -> dict[str, Any]:
     """Write the instances of all epochs into a folder, or without `masked` one epoch with `marks` for `KoktokCollator`.
 
-    A stopped run resumes. `options` are those of `WriteOptions`; the files are the same for any number of workers.
+    `options` are those of `WriteOptions`; the files are the same for any number of workers. A folder that has these instances
+    already stays unchanged.
     """
     arrow()
     settings = WriteOptions(**options)
@@ -92,37 +95,41 @@ def write_instances(
         "koktok": version("koktok"),
     }
     instances = Instances(packed, plan, masked=masked)
+    if (there := written(out, INSTANCES, run, force=force)) is not None:
+        return there
+    text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources")}
+    manifest = {**run, "n_instances": [], "text": text, "shards": []}
 
-    def make(notes: Checkpoint) -> dict[str, Any]:
-        at, counts = 0, []
+    def fill(folder: Path) -> None:
+        counts, shards = manifest["n_instances"], manifest["shards"]
         for epoch in range(epochs):
             instances.set_epoch(epoch)
-            n = len(instances)
-            counts.append(n)
-            jobs = range(0, n, shard_instances)
-            begun = [(at + k, first) for k, first in enumerate(jobs) if at + k >= len(notes.parts)]
-            at += len(jobs)
+            counts.append(len(instances))
+            jobs = [
+                {"name": f"shard-{len(shards) + k:05d}", "epoch": epoch, "first": first}
+                | {"instances": min(shard_instances, counts[-1] - first)}
+                for k, first in enumerate(range(0, counts[-1], shard_instances))
+            ]
 
-            def work(job: tuple[int, int], n: int = n, epoch: int = epoch) -> dict[str, Any]:
-                number, first = job
-                name = f"shard-{number:05d}"
-                last = min(first + shard_instances, n)
-                _write_shard(notes.folder / f"{name}.arrow", instances, first, last)
-                return {"name": name, "epoch": epoch, "first": first, "instances": last - first}
+            def work(shard: dict[str, Any]) -> dict[str, Any]:
+                last = shard["first"] + shard["instances"]
+                _write_shard(folder / f"{shard['name']}.arrow", instances, shard["first"], last)
+                return shard
 
             with ThreadPoolExecutor(workers_of(workers)) as pool:
-                for note in pool.map(work, begun):
-                    notes.add(note, [f"{note['name']}.arrow"])
+                for shard in pool.map(work, jobs):
+                    shards.append(shard)
                     if on_progress:
-                        on_progress("instances", sum(counts[:-1]) + note["first"] + note["instances"], n * epochs)
-        if not notes.parts:
+                        done = sum(counts[:-1]) + shard["first"] + shard["instances"]
+                        on_progress("instances", done, counts[-1] * epochs)
+        if not shards:
             raise InputError("the text holds nothing to make an instance of", hint="wc FILES")
-        (notes.folder / "tokens.json").write_bytes((packed.folder / "tokens.json").read_bytes())
-        (notes.folder / "README.md").write_text(_CARD, encoding="utf-8")
-        text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources")}
-        return {"n_instances": counts, "text": text}
+        (folder / "tokens.json").write_bytes((packed.folder / "tokens.json").read_bytes())
+        (folder / "README.md").write_text(_CARD, encoding="utf-8")
+        write_manifest(folder, manifest)
 
-    return resumable(out, run, make, force=force)
+    write_folder(out, fill, INSTANCES, force=force)
+    return manifest
 
 
 _MOST_IDS = 1 << 24

@@ -430,7 +430,7 @@ def shards(content):
             if name not in [part["name"] for part in notes.parts]:
                 (notes.folder / name).write_text(content[name]); notes.add({"name": name}, [name])
         return {}
-    return resumable(out, {"text": content["a"]}, make, force=True)
+    return resumable(out, THING, {"text": content["a"]}, make, force=True)
 
 def prepare():
     if kind == "shards":
@@ -453,7 +453,7 @@ def check():
     else:
         before = state()
         try:
-            got = read(standing(out, ".partial")) if kind == "shards" else read_whole(out, THING, read)
+            got = read(out if out.exists() else base / ".out.partial" / "old") if kind == "shards" else read_whole(out, THING, read)
             assert got or "new" in kind, "there is nothing"
         except ArtifactError as error:
             assert "is incomplete" in str(error), error

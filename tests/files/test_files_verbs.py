@@ -101,15 +101,14 @@ def test_a_verb_replaces_its_own_result_alone_and_another_one_with_force(
     assert {name: data for name, data in state(tmp_path).items() if ".parts" not in name} == before
     works(*first)
     assert state(tmp_path).keys() == before.keys()
-    if verb not in ("encode", "instances"):
-        # A file of koktok's that the user has changed since is the user's.
-        ours = next(out / name for name in sorted(written) if name.endswith((".json", ".tiktoken"))) if kept else out
-        content = ours.read_bytes()
-        ours.write_bytes(b"mine")
-        changed = state(tmp_path)
-        assert refused(f"{ours}` was not written by koktok", *other, "--force").hint.startswith(f"mv {ours} ELSEWHERE")
-        assert state(tmp_path) == changed
-        ours.write_bytes(content)
+    # A file of koktok's that the user has changed since is the user's.
+    ours = next(out / name for name in sorted(written) if name.endswith((".json", ".tiktoken"))) if kept else out
+    content = ours.read_bytes()
+    ours.write_bytes(b"mine")
+    changed = state(tmp_path)
+    assert refused(f"{ours}` was not written by koktok", *other, "--force").hint.startswith(f"mv {ours} ELSEWHERE")
+    assert state(tmp_path) == changed
+    ours.write_bytes(content)
     works(*other, "--force")
     after = state(tmp_path)
     assert after != before
@@ -162,7 +161,7 @@ def test_folders_beside_a_result_are_not_taken_for_ours(trained: Trained, tmp_pa
     for left in (".c.parquet.koktok", "c.parquet.parts"):
         refused(f"{left}` is not koktok's, and koktok works under that name", *count)
         (tmp_path / left).rename(tmp_path / f"mine-{left}")
-    for out, error in (("ids", "is not koktok's"), ("full", "there is something at")):
+    for out, error in (("ids", "is not koktok's"), ("full", "holds no koktok folder of token files")):
         refused(error, "encode", trained(), NEWS, "--format", "npy", "--out", tmp_path / out)
     assert sorted(state(tmp_path).values(), key=str) == sorted(before.values(), key=str)
 
@@ -292,7 +291,7 @@ def test_an_error_before_the_first_shard_leaves_nothing(tmp_path: Path) -> None:
         raise InputError("this text cannot be read")
 
     with pytest.raises(InputError, match="cannot be read"):
-        resumable(tmp_path / "out", {"layout": 1}, fails)
+        resumable(tmp_path / "out", token_files.TOKENS, {"layout": 1}, fails)
     assert not any(tmp_path.iterdir())
 
 

@@ -108,7 +108,6 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "shards 5": lambda m: m.update(shards=5),
     "shard 5": lambda m: m.update(shards=[5]),
     "a shard elsewhere": lambda m: m["shards"][0].update(name="../../../x"),
-    "a shard without files": lambda m: m["shards"][0].pop("files"),
     "a shard of epoch 9": lambda m: m["shards"][0].update(epoch=9),
     "no plan": lambda m: m.pop("plan"),
     "plan 3": lambda m: m.update(plan=3),

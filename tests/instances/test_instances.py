@@ -6,8 +6,7 @@ import json
 import pickle
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -23,8 +22,7 @@ from samples import KINDS, TEXT, files_of, lexicon, rows_of, styled, text_ids, u
 
 from koktok import Recipe, Tokenizer, load
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.files import Checkpoint
-from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
+from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write, write_instances, write_packed
 from koktok.instances.bert import pairs_layout
 from koktok.instances.borders import MarkedTexts
 from koktok.instances.draws import shuffled, uniforms
@@ -212,41 +210,35 @@ def test_threads_change_no_byte_of_it(packed: Packed, bert: Tokenizer, tmp_path:
     assert files_of(pack_mini(bert, tmp_path / "p", threads=8).folder) == files_of(packed.folder)
 
 
-class KilledError(BaseException):
-    """The end of a process."""
+def test_an_interrupted_run_leaves_the_old_folder_or_none(packed: Packed, tmp_path: Path) -> None:
+    out = tmp_path / "out"
 
+    def run(seed: int, *, force: bool = False) -> None:
+        write_instances(packed, Plan(length=64, seed=seed), out, epochs=2, shard_instances=100, workers=2, force=force)
 
-@contextmanager
-def killed(*, shards: int) -> Iterator[None]:
-    """End the run when so many shards are finished, in the middle of the next one."""
+    def interrupted(path: Path, *what: Any, real: Any = write._write_shard) -> None:
+        if path.stem == "shard-00003":
+            raise KeyboardInterrupt
+        real(path, *what)
 
-    def once(self: Checkpoint, part: dict[str, Any], names: Iterable[str], real: Any = Checkpoint.add) -> Any:
-        names = list(names)
-        if len(self.parts) < shards:
-            return real(self, part, names)
-        (self.folder / names[0]).write_bytes(b"torn")
-        raise KilledError
+    def interrupt(seed: int) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(write, "_write_shard", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run(seed, force=True)
 
-    with pytest.MonkeyPatch.context() as patch, suppress(KilledError):
-        patch.setattr(Checkpoint, "add", once)
-        yield
-        pytest.fail("the run was not ended")
-
-
-def test_after_kills_instances_are_the_same(packed: Packed, tmp_path: Path) -> None:
-    """Killed again and again, also at the first shard; the packed layer below, where a document is cut."""
-
-    def run(out: Path) -> None:
-        write_instances(packed, Plan(length=64, seed=3), out, epochs=2, shard_instances=100)
-
-    for shards in (0, 0, 1, 3):
-        with killed(shards=shards):
-            run(tmp_path / "out")
-        assert not (tmp_path / "out").exists()
-    run(tmp_path / "out")
-    run(tmp_path / "whole")
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
+    interrupt(3)
+    assert not [*tmp_path.iterdir()]
+    run(3)
+    before, inode = files_of(out), out.stat().st_ino
+    interrupt(4)
+    with pytest.raises(UsageError, match="already exists and contains a different folder of instances"):
+        run(4)
+    run(3)  # the same again changes nothing
+    assert (files_of(out), out.stat().st_ino) == (before, inode)
+    run(4, force=True)
+    assert files_of(out) != before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_damaged_or_another_packed_folder_is_refused(packed: Packed, bert: Tokenizer, tmp_path: Path) -> None:
@@ -256,6 +248,14 @@ def test_a_damaged_or_another_packed_folder_is_refused(packed: Packed, bert: Tok
     torn.write_bytes(torn.read_bytes()[:500])
     with pytest.raises(ArtifactError, match="is damaged"):
         Packed.open(torn.parent).shard(0)
+
+
+def test_another_text_of_the_same_size_is_another_result(bert: Tokenizer, tmp_path: Path) -> None:
+    packed = packed_of(bert, "국수가 식었다\n", tmp_path)
+    assert packed_of(bert, "국수가 식었다\n", tmp_path) == packed
+    with pytest.raises(UsageError, match="already exists and contains a different packed folder"):
+        packed_of(bert, "국수는 식었다\n", tmp_path)
+    assert ids_of(packed_of(bert, "국수는 식었다\n", tmp_path, force=True)) == bert.encode("국수는 식었다").ids
 
 
 # --- Documents longer than everything, and empty ones -------------------------------------------------------------------
@@ -289,7 +289,7 @@ DOCUMENT = "\n".join([LONG, *(f"그는 {i}번 집에 갔다." for i in range(200
 
 
 def test_no_document_has_to_fit_in_memory(tmp_path: Path) -> None:
-    """One that is longer than two shards is cut between sentences; sources, ids and a resumed run are the same."""
+    """One that is longer than two shards is cut between sentences; sources and ids are the same."""
     tokenizer = loaded(unpacked("unigram"))
     for name, text in (("a", DOCUMENT), ("b", f"가\n\n{DOCUMENT}\n\n나\n\n다")):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
@@ -304,17 +304,9 @@ def test_no_document_has_to_fit_in_memory(tmp_path: Path) -> None:
     assert max(len(shard.ids) for shard in shards) < 600 + longest
     owners = [*chain(*(shard.sources.tolist() for shard in shards))]
     assert owners == sorted(owners)
-    cut = [shard["goes_on"] for shard in packed.manifest["shards"]]
-    assert packed.manifest["n_documents"] == 5 + sum(cut)
-    assert cut.count(True) >= 2
+    assert packed.manifest["n_documents"] == sum(len(shard.documents) - 1 for shard in shards) >= 5 + 2
     assert all((np.diff(shard.documents) > 0).all() for shard in shards)
     assert shards[0].ends[0] == longest  # a sentence is never cut
-    # Killed after every shard, it resumes.
-    out = tmp_path / "again"
-    for k in range(len(shards)):
-        with killed(shards=k):
-            write_packed(tokenizer, sources, out, **options)
-    assert files_of(write_packed(tokenizer, sources, out, **options).folder) == files_of(packed.folder)
 
 
 @pytest.mark.parametrize(
