@@ -99,18 +99,14 @@ def names_in(folder: Path) -> set[str]:
     return {entry.name for entry in folder.iterdir()}
 
 
-def workplaces(target: Path, suffix: str = ".koktok") -> tuple[Path, Path]:
-    """Return the two workplaces that a target may have: beside it, and inside it."""
+def workplace_of(target: Path, suffix: str = ".koktok") -> Path:
+    """Return the workplace of a target: inside it where it is a mount or its parent is read-only, else beside it."""
+    if target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK)):
+        return target / f".koktok{suffix}"
     name = target.name
     if len(os.fsencode(name)) + len(suffix) + 1 > 255:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return target.with_name(f".{name}{suffix}"), target / f".koktok{suffix}"
-
-
-def workplace_of(target: Path, suffix: str = ".koktok") -> Path:
-    """Return the workplace of a target: inside it where it is a mount or its parent is read-only, else beside it."""
-    beside, inside = workplaces(target, suffix)
-    return inside if target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK)) else beside
+    return target.with_name(f".{name}{suffix}")
 
 
 @contextmanager
@@ -157,6 +153,17 @@ def _is_workplace(place: Path) -> bool:
         return not there
     lock = (place / LOCK).lstat()
     return stat.S_ISREG(lock.st_mode) and lock.st_nlink == 1
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Raise errors of the system as InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"`{target}` cannot be written: {error}", hint="free some space, or --out ANOTHER-PLACE"
+        ) from error
 
 
 def probe(target: Path) -> None:

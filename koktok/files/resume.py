@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.errors import ArtifactError, UsageError
 from koktok.files.checked import read_bounded
-from koktok.files.paths import is_plain, place_of, probe, sha256_of, sync, typed, workplace, workplace_of
+from koktok.files.paths import is_plain, place_of, probe, sha256_of, sync, typed, workplace, workplace_of, writing
 from koktok.files.write import Product, check_folder, is_intact, publish, settle
 
 MANIFEST = "manifest.json"
@@ -168,6 +168,8 @@ def resumable(
             target.parent.mkdir(parents=True, exist_ok=True)
             work = until_done.enter_context(workplace(workplace_of(target, ".partial"), wait=1))
             settle(work, target, product)
+            with suppress(OSError):  # there is something in it, or it is not there
+                (work / _SHARDS).rmdir()
             if not (work / _SHARDS).is_dir():  # the run was killed when its shards had gone to their place
                 (work / _NOTES).unlink(missing_ok=True)
         if (there := written(target, product, run, same=same, force=force)) is not None:
@@ -179,8 +181,7 @@ def resumable(
             shards = [{key: value for key, value in shard.items() if key != "files"} for shard in notes.parts]
             manifest = {**run, **told, "shards": shards}
             write_manifest(notes.folder, manifest)
-            product.sign(notes.folder, {})
-            publish(work, notes.folder, target, product)
+            publish(work, notes.folder, target, product, force=force)
             notes.notes.unlink()
     return manifest
 
@@ -191,17 +192,6 @@ def _leave_nothing_empty(notes: Checkpoint) -> None:
         notes.folder.rmdir()
         if not notes.parts:
             notes.notes.unlink(missing_ok=True)
-
-
-@contextmanager
-def writing(target: Path) -> Iterator[None]:
-    """Raise errors of the system as InputError."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"`{target}` cannot be written: {error}", hint="free some space and run the same command again"
-        ) from error
 
 
 def _begun(work: Path, product: Product, run: Mapping[str, Any], *, force: bool) -> Checkpoint:

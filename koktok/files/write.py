@@ -4,7 +4,7 @@ A folder of koktok's has a list of checksums that `sha256sum -c` reads; only fil
 without `force` only by the same content. A folder is made in the workplace beside it and flushed; then the old one is renamed
 into the workplace, the new one to its name, and the old one is removed. If a writer is killed between the two renamings, readers
 read the old one there, and the next writer renames it back. A folder in which others keep files stays where it is: koktok's files
-are moved into it one by one, the list last, and the next writer finishes that.
+are replaced one by one, and until all are there its list says so, and has the old and the new ones.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.errors import ArtifactError, UsageError
 from koktok.files.paths import (
     LOCK,
     NEW,
@@ -33,16 +33,17 @@ from koktok.files.paths import (
     typed,
     workplace,
     workplace_of,
-    workplaces,
+    writing,
 )
 
 Read = TypeVar("Read")
 Ours = Callable[[Path], bool]
 
-OLD, READY = "old", "ready"
-_HEAD = "# Written by koktok, which replaces nothing here but these files, and them as they were. This list: "
+OLD = "old"
+_WHOLE = "# Written by koktok, which replaces nothing here but these files, and them as they were. This list: "
+_HALF = "# Being written by koktok; if it was interrupted, run that command again. This list: "
 _MOVING = 5.0
-"""Seconds that a reader waits for a writer that is moving files."""
+"""Seconds that a reader waits for a writer that is replacing files."""
 _MOST_LISTED = 1 << 24
 """Bytes of a list of checksums; a folder of a hundred thousand files has less."""
 
@@ -56,30 +57,37 @@ class Product:
     names: frozenset[str] = frozenset()
     guest: bool = False
 
-    def sign(self, folder: Path, more: Mapping[str, str]) -> None:
-        """Write the list of a folder's files, and of `more` by SHA-256."""
-        files = {file.name: sha256_of(file) for file in folder.iterdir()}
-        if odd := [name for name, sha in files.items() if not sha]:
-            raise UsageError(f"`{odd[0]}` is not a file, and a {self.what} is made of files")
-        lines = "".join(f"{sha}  {name}\n" for name, sha in sorted({**more, **files}.items())).encode()
-        (folder / self.manifest).write_bytes(f"{_HEAD}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines)
-
-    def listed(self, folder: Path) -> dict[str, str] | None:
-        """Return what the list of a folder has by SHA-256, itself among it: None without one, nothing if it was changed."""
-        manifest = folder / self.manifest
-        small = manifest.is_file() and not manifest.is_symlink() and manifest.stat().st_size <= _MOST_LISTED
-        head, _, lines = (manifest.read_bytes() if small else b"").partition(b"\n")
-        if not head.startswith(_HEAD.encode()):
+    def rows(self, folder: Path) -> list[tuple[str, str]] | None:
+        """Return what the list of a folder has, and the list itself, by SHA-256: None without one, nothing if it was changed."""
+        head, _, lines = self._list(folder).partition(b"\n")
+        if not head.startswith((_WHOLE.encode(), _HALF.encode())):
             return None
-        if head != f"{_HEAD}{hashlib.sha256(lines).hexdigest()}".encode():
-            return {}
+        if not head.endswith(f" {hashlib.sha256(lines).hexdigest()}".encode()):
+            return []
         rows = [line.partition("  ") for line in lines.decode("utf-8", "replace").splitlines()]
-        return {name: sha for sha, _, name in rows if is_plain(name) and sha} | {manifest.name: sha256_of(manifest)}
+        listed = [(name, sha) for sha, _, name in rows if is_plain(name) and sha]
+        return [*listed, (self.manifest, sha256_of(folder / self.manifest))]
 
     def own(self, folder: Path) -> dict[str, str] | None:
         """Return the listed files that are as they were written; None without a list."""
-        listed = self.listed(folder)
-        return listed and {name: sha for name, sha in listed.items() if sha256_of(folder / name) == sha}
+        rows = self.rows(folder)
+        return None if rows is None else {name: sha for name, sha in rows if sha256_of(folder / name) == sha}
+
+    def is_half_written(self, folder: Path) -> bool:
+        """Whether files of a folder are being replaced, or a writer was killed at that."""
+        return self._list(folder).startswith(_HALF.encode())
+
+    def _list(self, folder: Path) -> bytes:
+        manifest = folder / self.manifest
+        with suppress(OSError):  # it is being replaced
+            if manifest.is_file() and not manifest.is_symlink() and manifest.stat().st_size <= _MOST_LISTED:
+                return manifest.read_bytes()
+        return b""
+
+
+def _list_of(rows: Iterable[tuple[str, str]], head: str = _WHOLE) -> bytes:
+    lines = "".join(f"{sha}  {name}\n" for name, sha in sorted(rows)).encode()
+    return f"{head}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines
 
 
 def refuse_another(target: Path, what: str) -> UsageError:
@@ -117,7 +125,7 @@ def write_file(
     """
     target = place_of(path)
     _refuse_file(target, ours)
-    try:
+    with writing(target):
         if target.exists() and not target.is_file():
             if not isinstance(content, bytes):
                 raise UsageError(f"`{target}` is not a file", hint="--out NAME-OF-A-FILE")
@@ -142,10 +150,6 @@ def write_file(
                 fresh.replace(target)
             finally:
                 fresh.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"`{target}` cannot be written: {error}", hint="free some space, or --out another file"
-        ) from error
     return Path(path)
 
 
@@ -177,7 +181,7 @@ def check_folder(
     probe(target)
     own = product.own(target)
     _refuse_others(target, product, names, own)
-    if own and not same(target):
+    if own and not product.is_half_written(target) and not same(target):
         raise refuse_another(target, product.what)
     return target
 
@@ -197,7 +201,7 @@ def write_folder(
     target = _folder_at(path)
     if not callable(content) and (strange := [name for name in content if not is_plain(name)]):
         raise UsageError(f"{strange[0]!r} is not a plain name of a file for `{target}`", hint="README.md")
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with workplace(workplace_of(target)) as work:
             settle(work, target, product)
@@ -209,21 +213,9 @@ def write_folder(
                 else:
                     for name, data in content.items():
                         (staged / name).write_bytes(data.encode() if isinstance(data, str) else data)
-                own, names = product.own(target), names_in(staged)
-                _refuse_others(target, product, names, own)
-                stays = {name: sha for name, sha in (own or {}).items() if product.guest and name not in names}
-                stays.pop(product.manifest, None)
-                product.sign(staged, stays)
-                old = (own or {}).keys() - stays.keys() - {product.manifest}
-                if not force and any(sha256_of(staged / name) != (own or {})[name] for name in old):
-                    raise refuse_another(target, product.what)
-                publish(work, staged, target, product)
+                publish(work, staged, target, product, force=force)
             finally:
                 _discard(staged)
-    except OSError as error:
-        raise InputError(
-            f"`{target}` cannot be written: {error}", hint="free some space, or --out another folder"
-        ) from error
     return Path(path)
 
 
@@ -236,8 +228,8 @@ def _folder_at(path: str | os.PathLike[str]) -> Path:
 
 def is_intact(folder: Path, product: Product) -> bool:
     """Whether every file that koktok wrote into a folder is as it was written."""
-    listed = product.listed(folder)
-    return bool(listed) and listed == product.own(folder)
+    rows = product.rows(folder)
+    return bool(rows) and all(sha256_of(folder / name) == sha for name, sha in rows or ())
 
 
 def _refuse_others(target: Path, product: Product, names: Collection[str], own: Mapping[str, str] | None) -> None:
@@ -254,9 +246,20 @@ def _refuse_others(target: Path, product: Product, names: Collection[str], own: 
 # --- Publishing -------------------------------------------------------------------------------------------------------
 
 
-def publish(work: Path, staged: Path, target: Path, product: Product) -> None:
-    """Put a staged folder, with its list, in its place: by renaming folders, or files where others keep some."""
-    own = product.own(target) or {}
+def publish(work: Path, staged: Path, target: Path, product: Product, *, force: bool) -> None:
+    """List the files of a staged folder and put it in its place: by renaming folders, or files where others keep some."""
+    own, names = product.own(target), names_in(staged) - {product.manifest}
+    _refuse_others(target, product, names, own)
+    own = own or {}
+    old = {name: sha for name, sha in own.items() if name != product.manifest}
+    new = {name: sha256_of(staged / name) for name in names}
+    if odd := [name for name, sha in new.items() if not sha]:
+        raise UsageError(f"`{odd[0]}` is not a file, and a {product.what} is made of files")
+    if product.guest:
+        new = old | new
+    if not force and any(new.get(name) != sha for name, sha in old.items()):
+        raise refuse_another(target, product.what)
+    (staged / product.manifest).write_bytes(_list_of(new.items()))
     for name in names_in(staged):
         sync(staged / name)
         if name in own:
@@ -266,51 +269,39 @@ def publish(work: Path, staged: Path, target: Path, product: Product) -> None:
         inside = work.parent == target or Path.cwd().is_relative_to(target)
         if own and names_in(target) <= own.keys() and not inside and not product.guest:
             target.rename(work / OLD)
-    if not target.exists():
-        try:
-            staged.rename(target)
-        finally:
-            settle(work, target, product)
+    if target.exists():
+        _replace(staged, target, product, old, new)
         return
-    staged.rename(work / READY)
     try:
+        staged.rename(target)
+    finally:
         settle(work, target, product)
-    except OSError:
-        with suppress(OSError):
-            if names_in(work / READY) >= (product.listed(work / READY) or {}).keys():  # nothing has happened yet
-                (work / READY).rename(staged)
-        raise
 
 
 def settle(work: Path, target: Path, product: Product) -> None:
     """Finish or undo what a killed writer was at; for writers, which hold the lock of the workplace."""
-    old, ready = work / OLD, work / READY
+    old = work / OLD
     if old.is_dir() and not old.is_symlink():
         if os.path.lexists(target):
             _remove(old, target, product)
         else:
             old.rename(target)
-    if ready.is_dir() and not ready.is_symlink():
-        _move(ready, target, product)
     _discard(work / NEW)
 
 
-def _move(ready: Path, target: Path, product: Product) -> None:
-    """Move files into a folder of others, from wherever that stopped; the list comes last, so the old one stands until then."""
-    target.mkdir(exist_ok=True)
-    own, new, waiting = product.own(target) or {}, product.listed(ready) or {}, names_in(ready)
-    if waiting and product.manifest not in waiting & new.keys():
-        raise UsageError(
-            f"`{ready}` holds files, and no record that koktok wrote them", hint=f"mv {typed(ready)} ELSEWHERE"
-        )
-    for name in waiting:
-        if os.path.lexists(target / name) and name not in own:
-            raise _not_koktoks(target / name)
-    for name in own.keys() - new.keys() if waiting else ():
+def _replace(staged: Path, target: Path, product: Product, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    """Replace the files of a folder one by one, between a list of the old and the new ones and the list of the new ones."""
+    whole, half = staged / product.manifest, staged / f"{product.manifest}.half"
+    half.write_bytes(_list_of({*old.items(), *new.items()}, _HALF))
+    shutil.copymode(whole, half)
+    sync(half)
+    half.replace(target / product.manifest)
+    for name in old.keys() - new.keys():
         (target / name).unlink()
-    for name in sorted(waiting & new.keys(), key=lambda name: name == product.manifest):
-        (ready / name).replace(target / name)
-    ready.rmdir()
+    for name in names_in(staged) - {product.manifest}:
+        (staged / name).replace(target / name)
+    whole.replace(target / product.manifest)
+    staged.rmdir()
 
 
 def _remove(old: Path, target: Path, product: Product) -> None:
@@ -338,7 +329,7 @@ def _discard(staged: Path) -> None:
 
 def standing(folder: Path) -> Path:
     """Return a folder, or the old one in its workplace while a writer, perhaps a killed one, is between two renamings."""
-    old = workplaces(Path(os.path.realpath(folder)))[0] / OLD
+    old = workplace_of(Path(os.path.realpath(folder))) / OLD
     return old if not folder.exists() and old.is_dir() else folder
 
 
@@ -350,13 +341,13 @@ def read_whole(folder: Path, product: Product, read: Callable[[Path], Read]) -> 
     until = time.monotonic() + _MOVING
     while True:
         place, error = standing(folder), None
-        before = _times(place, product)
+        before = _written_at(place, product)
         try:
             content = read(place)
         except ArtifactError as raised:
             error = raised
-        half = _is_half_moved(folder, product)
-        if not half and standing(folder) == place and before == _times(place, product):
+        half = product.is_half_written(place)
+        if not half and standing(folder) == place and before == _written_at(place, product):
             break
         if time.monotonic() > until:
             if half:
@@ -370,18 +361,9 @@ def read_whole(folder: Path, product: Product, read: Callable[[Path], Read]) -> 
     return content
 
 
-def _is_half_moved(folder: Path, product: Product) -> bool:
-    """Whether files are being moved into a folder, and those that they replace are no more as they were."""
-    target = Path(os.path.realpath(folder))
-    moving = any((work / READY / product.manifest).is_file() for work in workplaces(target))
-    return moving and not is_intact(target, product)
-
-
-def _times(target: Path, product: Product) -> list[tuple[int, int]]:
+def _written_at(folder: Path, product: Product) -> tuple[int, int] | None:
     """Return what changes when a folder is written to."""
-    times = []
-    for path in (target, target / product.manifest):
-        with suppress(OSError):
-            state = path.stat()
-            times.append((state.st_ino, state.st_mtime_ns))
-    return times
+    with suppress(OSError):
+        state = (folder / product.manifest).stat()
+        return state.st_ino, state.st_mtime_ns
+    return None

@@ -113,7 +113,7 @@ class Packed:
 
     def digest(self) -> str:
         """Return the first 16 hex digits of the SHA-256 over the digests of all shards."""
-        listed = PACKED.listed(self.folder) or {}
+        listed = dict(PACKED.rows(self.folder) or ())
         names = [f"{shard['name']}.arrow" for shard in self.manifest["shards"]]
         if missing := [name for name in names if name not in listed]:
             raise ArtifactError(f"`{self.folder / PACKED.manifest}` does not list {missing[0]}", hint=_HINT)

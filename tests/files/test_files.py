@@ -522,7 +522,7 @@ def test_a_killed_writer_overwrites_nothing_that_came_later(tmp_path: Path) -> N
     """The process was killed before it moved the files; then the user wrote one of those that were to come."""
     out = write_folder(tmp_path / "out", {"a": "old", "b": "old"}, THING)
     (out / "others").write_text("mine")
-    killed(out, "write._move")
+    killed(out, "write._replace")
     assert read_whole(out, THING, lambda place: (place / "a").read_text()) == "old"  # nothing has been moved yet
     (out / "b").write_text("written by hand")
     with pytest.raises(UsageError, match="out/b` was not written by koktok, or was changed since"):
@@ -530,6 +530,22 @@ def test_a_killed_writer_overwrites_nothing_that_came_later(tmp_path: Path) -> N
     (out / "b").rename(out / "mine")
     write_folder(out, {"a": "newer", "b": "newer"}, THING)
     assert state(out).items() >= {"a": b"newer", "mine": b"written by hand", "others": b"mine"}.items()
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_half_written_folder_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process was killed when the list of old and new files stood, and before the first old one went."""
+    out = write_folder(tmp_path / "out", {"a": "old", "c": "old"}, THING)
+    (out / "others").write_text("mine")
+    killed(out, "Path.unlink")
+    monkeypatch.setattr("koktok.files.write._MOVING", 0)
+    with pytest.raises(ArtifactError, match="is incomplete") as caught:
+        read_whole(out, THING, state)
+    assert caught.value.hint == "run that command again"
+    check_folder(out, THING, same=lambda _: False)  # half of a result is not another one
+    write_folder(out, {"a": "new", "b": "new"}, THING)
+    assert read_whole(out, THING, state).items() >= {"a": b"new", "b": b"new", "others": b"mine"}.items()
+    assert names(out) == ["a", "b", "others", "thing.sha256"]
     assert names(tmp_path) == ["out"]
 
 

@@ -363,8 +363,8 @@ from koktok.tokenizer import TrainedTokenizer
 out = sys.argv[1]
 old, new = (TrainedTokenizer(Recipe(), Vocab.bpe("가나", [piece])) for piece in ("가나", "나가"))
 write._MOVING = 1 << 30
-tried, half, steps = threading.Event(), write._is_half_moved, 0
-write._is_half_moved = lambda *what: (half(*what), tried.set())[0]
+tried, half, steps = threading.Event(), write.Product.is_half_written, 0
+write.Product.is_half_written = lambda *what: (half(*what), tried.set())[0]
 
 def read():
     try:
