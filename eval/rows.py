@@ -68,8 +68,9 @@ class Characters(LibraryTokenizer):
             return None
         return b" " if self._pieces[i] == self._space else self._pieces[i].encode()
 
-    def piece(self, i: int) -> str:
-        return self._pieces[i]
+    @property
+    def tokens(self) -> Sequence[str]:
+        return self._pieces
 
 
 def _within(spans: Any, length: int) -> list[tuple[int, int]]:
@@ -135,8 +136,9 @@ class KiwiSubwords(LibraryTokenizer):
             (form if slash and form and tag.replace("-", "").isupper() else self._pieces[i]).removeprefix("##").encode()
         )
 
-    def piece(self, i: int) -> str:
-        return self._pieces[i]
+    @property
+    def tokens(self) -> Sequence[str]:
+        return self._pieces
 
 
 def open_kiwi_sw(spec: str, path: Path) -> KiwiSubwords:

@@ -149,16 +149,13 @@ class HuggingFace(LibraryTokenizer):
         with asking(self.library):
             return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]
 
-    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        with asking(self.library):
-            return list(self.strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
-
     def normalize(self, text: str) -> str:
         with asking(self.library):
             return str(self.strict.normalizer.normalize_str(text)) if self.strict.normalizer else text
 
-    def piece(self, i: int) -> str:
-        return self._pieces[i]
+    @property
+    def tokens(self) -> Sequence[str]:
+        return self._pieces
 
     @cached_property
     def specials(self) -> Mapping[str, int]:

@@ -77,10 +77,10 @@ class LibraryTokenizer(Tokenizer):
     """A tokenizer that its own library runs, with the calls of `koktok.Tokenizer`.
 
     An adapter is five functions: `read`, the ids and offsets of a text; `text_of`, the text of ids; `byte_table`, the bytes of
-    each id; `specials`; and `files`, its definition. `ids`, `offsets`, `texts_of` and `encode_lines` are for many lines, and an
-    adapter may override them, and `normalize`, and `piece`, how its vocabulary spells an id. `recipe`, `style`, `normalizer`,
-    `pattern`, `words` and `model` exist only for koktok's own tokenizers. Offsets are those of the library; Hugging Face's are too
-    short if a normalizer composes characters.
+    each id; `specials`; and `files`, its definition. `tokens` is how its vocabulary spells each id. An adapter may override
+    `ids`, `offsets` and `encode_lines`, which are for many lines, and `normalize`. `recipe`, `style`, `normalizer`, `pattern`,
+    `words` and `model` exist only for koktok's own tokenizers. Offsets are those of the library; Hugging Face's are too short if a
+    normalizer composes characters.
     """
 
     library: ClassVar[str] = ""  # the package that runs it
@@ -141,6 +141,11 @@ class LibraryTokenizer(Tokenizer):
         """The bytes of each id; none for special tokens and the unknown one."""
         raise NotImplementedError
 
+    @cached_property
+    def tokens(self) -> Sequence[str]:
+        """Each id as its vocabulary spells it; '' for an id without a token."""
+        raise NotImplementedError
+
     def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:
         """The ids of lines, without spans."""
         return [self.read(line, specials=specials)[0] for line in lines]
@@ -148,10 +153,6 @@ class LibraryTokenizer(Tokenizer):
     def offsets(self, lines: Sequence[str]) -> list[Spans]:
         """The library's own offsets of lines."""
         return [self.read(line)[1] for line in lines]
-
-    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """The text of each row of ids."""
-        return [self.text_of(row) for row in rows]
 
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         """Tokens of lines, with spans from the bytes of each id, or else the library's own."""
@@ -178,16 +179,7 @@ class LibraryTokenizer(Tokenizer):
 
     def token_bytes(self, i: int) -> bytes | None:
         """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
-        return None if i in self.special_ids or i in self.unknown_ids else self.byte_table.written[i]
-
-    def piece(self, i: int) -> str:
-        """The id as its vocabulary spells it; '' for an id without a token."""
-        return (self.token_bytes(i) or b"").decode("utf-8", errors="replace")
-
-    @cached_property
-    def tokens(self) -> Sequence[str]:
-        """`piece` of every id."""
-        return tuple(map(self.piece, range(self.size or 0)))
+        return self.byte_table.written[i] or None
 
     @cached_property
     def specials(self) -> Mapping[str, int]:

@@ -126,11 +126,9 @@ class SentencePiece(LibraryTokenizer):
             return normal
         return normal.replace("▁", " ").removeprefix(" " if spec.add_dummy_prefix else "")
 
-    def token_bytes(self, i: int) -> bytes | None:
-        return None if i in self._silent else self.byte_table.written[i]
-
-    def piece(self, i: int) -> str:
-        return str(self._pieces[i])
+    @property
+    def tokens(self) -> Sequence[str]:
+        return self._pieces
 
     def files(self) -> dict[str, str | bytes]:
         """The model, unchanged if it has all tokens of the folder, and the files beside it."""

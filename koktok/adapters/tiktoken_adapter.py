@@ -109,16 +109,9 @@ class Tiktoken(LibraryTokenizer):
         left_out = self.special_ids if skip_special_tokens else frozenset()
         return str(self._runner.decode([int(i) for i in ids if i not in left_out]))
 
-    def token_bytes(self, i: int) -> bytes | None:
-        return self.byte_table.written[i] or None
-
-    def piece(self, i: int) -> str:
-        """The id with GPT-2's characters for bytes."""
-        return self.tokens[i]
-
     @cached_property
-    def tokens(self) -> tuple[str, ...]:
-        """The string of every id."""
+    def tokens(self) -> Sequence[str]:
+        """The string of every id, with GPT-2's characters for bytes."""
         tokens = ["".join(BYTE_CHARS[byte] for byte in written) for written in self.byte_table.written]
         for token, i in self.ranks.specials.items():
             tokens[i] = token

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -83,8 +84,9 @@ class Bytes(LibraryTokenizer):
     def token_bytes(self, i: int) -> bytes | None:
         return bytes([i])
 
-    def piece(self, i: int) -> str:
-        return f"<0x{i:02X}>"
+    @cached_property
+    def tokens(self) -> Sequence[str]:
+        return [f"<0x{i:02X}>" for i in range(256)]
 
 
 class Characters(OpenVocabulary):

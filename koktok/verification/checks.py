@@ -128,7 +128,7 @@ class Format(Check):
             compared.append((line, theirs, ours.ids))
         self.ids.add(agreement(compared))
         known = known[: max(0, self._to_decode - self.text.checked)]
-        decoded_texts = self.reader.tokenizer.texts_of(known)
+        decoded_texts = [self.reader.tokenizer.text_of(ids) for ids in known]
         if self._tokenizer.prefix and not self.reader.takes_space:
             decoded_texts = [without_prefix(text, self._tokenizer.prefix) for text in decoded_texts]
         for ids, expected, text in zip(known, texts, decoded_texts, strict=False):
