@@ -50,7 +50,7 @@ def draw(reports: list[Path], out: Path) -> list[str]:
     ]
     ours = sorted((mark.x, mark.y) for mark in marks if mark.front)
     curves = [Line(2, "koktok", ours)]
-    axes = ("tokens per eojeol (fewer is shorter text)", ""), ("F1 at human morpheme boundaries", "")
+    axes = ("tokens per eojeol (fewer tokens: shorter sequences)", ""), ("F1 at human morpheme boundaries", "")
     out.write_text(
         standalone(points(marks, *axes, curves=curves, width=720, height=440), f"{STYLE}{INK}"), encoding="utf-8"
     )

@@ -217,10 +217,10 @@ class TrainRecipe(_Section):
     blocklist: tuple[str, ...] = ()
     """Strings that no piece may contain, one per line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.text.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
-    """Pieces that look like an address, a telephone number or a registration number. Learned, or left out."""
+    """Pieces that look like an address, a telephone number or a registration number. `keep` learns them, `drop` leaves them out."""
     junk: Literal["keep", "drop"] = "drop"
     """Pieces of web addresses and HTML entities, runs (of five of one character, or of three signs or jamo beside other text) and
-    other repetitions. Learned, or left out; nothing is learned from addresses then."""
+    other repetitions. `keep` learns them; `drop` leaves them out, and learns nothing from addresses."""
     reserve_script: dict[Script, Share] = {}
     """Unigram, BPE: minimum share of pieces for a script, e.g. latin=0.3. For mixtures of languages; the other pieces are those that
     save most."""
@@ -386,7 +386,7 @@ class Recipe(_Section):
         if self.spelled and train.superwords:
             raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")
         if train.inner_superwords and not train.superwords:
-            raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
+            raise RecipeError("`inner_superwords` requires `superwords`", hint="--superwords 0.4")
         if pretokenize.pattern not in ("koktok", *ACROSS_SPACES) and train.superwords:
             raise RecipeError(
                 f"the pattern {pretokenize.pattern} cuts at every space, so there are no superwords",

@@ -57,7 +57,7 @@ class SentencePiece(LibraryTokenizer):
         normalizer = self.proto.normalizer_spec
         own_notes = {
             Note(f"normalizes by {normalizer.name}", f"{normalizer.name}로 정규화함"): normalizer.name != "identity",
-            Note("drops repeated spaces", "거듭된 공백을 하나로 줄임"): normalizer.remove_extra_whitespaces,
+            Note("drops repeated spaces", "연속된 공백을 하나로 줄임"): normalizer.remove_extra_whitespaces,
         }
         super().__init__(
             spec,

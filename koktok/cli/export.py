@@ -160,7 +160,7 @@ def _spm(
 
     if isinstance(tokenizer, LibraryTokenizer):
         if not isinstance(tokenizer, SentencePiece):
-            raise UsageError(f"this was imported from what {tokenizer.library} runs, and is not a SentencePiece model")
+            raise UsageError(f"this tokenizer was imported from {tokenizer.library}, and is not a SentencePiece model")
         if user_defined:
             raise UsageError("`--user-defined` is for koktok's own tokenizers")
         whole = tokenizer.data
@@ -190,7 +190,7 @@ def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: s
 
     if isinstance(tokenizer, LibraryTokenizer):
         if not isinstance(tokenizer, Tiktoken):
-            raise UsageError(f"this was imported from what {tokenizer.library} runs, and has no ranks")
+            raise UsageError(f"this tokenizer was imported from {tokenizer.library}, and has no ranks")
         write_folder(out, files(replace(tokenizer.ranks, name=name)), EXPORT, force=force)
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))

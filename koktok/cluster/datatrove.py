@@ -100,7 +100,7 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
     ) -> None:
         if options.get("save_loss_metadata"):
             raise UsageError(
-                "koktok writes no masks of the loss", hint="datatrove's DocumentTokenizer with tokenizer.json"
+                "koktok does not write loss masks", hint="datatrove's DocumentTokenizer with tokenizer.json"
             )
         super().__init__(
             output_folder, str(Path(tokenizer) / "tokenizer.json"), eos_token=eos_token, seed=seed, **options

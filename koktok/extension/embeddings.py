@@ -366,7 +366,7 @@ def _matrices(shards: Sequence[_Shard], base_size: int, model: Path) -> tuple[li
     of_output = [t for t in tensors if t.name.endswith(_OUTPUT)]
     if not of_input:
         raise ArtifactError(
-            f"no tensor of `{model}` has a name of embeddings: {', '.join(_INPUT)}",
+            f"`{model}` has no embedding matrix; expected a tensor whose name ends with {', '.join(_INPUT)}",
             hint="init.npz of the extension has the rows to apply with other software",
         )
     old_rows = of_input[0].shape[0]

@@ -304,7 +304,7 @@ def read(path: str | Path) -> GgufVocab:
             if key.startswith("tokenizer.ggml."):
                 get[key.removeprefix("tokenizer.ggml.")] = value = field.contents()
                 if isinstance(value, list) and len(value) < len(field.data):  # the library reads what there is
-                    raise ArtifactError(f"`{path}` is cut short: `{key}` does not end in it", hint=hint)
+                    raise ArtifactError(f"`{path}` is cut short: `{key}` is incomplete", hint=hint)
         roles = {
             role: int(get[key])
             for role in ("bos", "cls", "eos", "mask", "pad", "unk")

@@ -414,7 +414,7 @@ def n_best_of(model: Model) -> Callable[[str, int], list[tuple[Encoded, float]]]
     """The function that gives the n best segmentations of a pretoken."""
     if not isinstance(model, UnigramModel):
         raise UsageError(
-            f"a {model.vocab.kind} tokenizer gives segmentations no score, so none is the second best",
+            f"a {model.vocab.kind} tokenizer has no scores of segmentations, so it cannot rank them",
             hint="koktok train --model unigram",
         )
     return model.n_best

@@ -240,7 +240,7 @@ class Vocab:
             pairs = zip(self.scores, self.scores[1:], self.pieces, self.pieces[1:], strict=False)
             falling = all(a > b or (a == b and p < q) for a, b, p, q in pairs)
             if not falling or any(score > 0 or (score / SCORE_STEP) % 1 for score in set(self.scores)):
-                raise ArtifactError("expected rounded scores of at most 0, falling, ties by string")
+                raise ArtifactError("expected rounded scores of at most 0 in descending order, ties by string")
         elif self.scores:
             raise ArtifactError(f"a {self.kind} vocabulary has no scores: its rank is its order")
 

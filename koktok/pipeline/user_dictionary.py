@@ -30,7 +30,7 @@ def with_dictionary(recipe: Recipe, path: str | None) -> tuple[Recipe, str | Non
         ) from None
     if not digest.startswith(expected):
         raise RecipeError(
-            f"the recipe needs the user dictionary {called}, and `{path or named}` is another one ({digest[:16]})",
+            f"the recipe needs the user dictionary {called}, and `{path or named}` is a different file ({digest[:16]})",
             hint="--user-dictionary FILE with the one of the recipe, or --recipe with another recipe",
         )
     name = named if named and expected else Path(path or named).name

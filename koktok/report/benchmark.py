@@ -84,6 +84,6 @@ def check_same(report: Report, other: Report, name: str) -> None:
         ours = {one.name: one.digest for one in getattr(report, kind)}
         if strange := sorted(ours.items() ^ theirs.items()):
             raise InputError(
-                f"`{name}` is not a submission to {BENCHMARK}: its {kind[:-1]} `{strange[0][0]}` is another one or missing",
+                f"`{name}` is not a submission to {BENCHMARK}: its {kind[:-1]} `{strange[0][0]}` differs or is missing",
                 hint="koktok report TOKENIZER --submit FILE.json",
             )

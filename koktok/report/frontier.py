@@ -110,6 +110,8 @@ svg { background: #fff; font: 12px system-ui, sans-serif } text { fill: #222 } .
 .grid, .leader { stroke: #ddd } .tick { fill: #666; font-size: 11px } .tick.x, .axis { text-anchor: middle } .tick.y { text-anchor: end }
 .mark { font-size: 11px } .dot { fill: #fff; stroke-width: 2 } .line { fill: none; stroke-width: 1.5 }
 .bound { stroke: #666; stroke-dasharray: 7 4 } .level { stroke: #666; stroke-dasharray: 1 4 }
+@media (prefers-color-scheme: dark) { svg { background: #14181d } text { fill: #e6eaf0 } .grid, .leader { stroke: #39424e }
+.tick { fill: #9aa6b5 } .dot { fill: #14181d } .bound, .level { stroke: #9aa6b5 } }
 """
 INKS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 """The colours of Okabe and Ito, which colour-blind readers can tell apart."""
@@ -134,7 +136,7 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
         for k, size in enumerate(sizes)
     ]
     if peers:
-        series.append((f"{peers[0].name}, default settings", [*peers], "#444"))
+        series.append((f"{peers[0].name}, default settings", [*peers], "#777"))
     curves, legend, style = [], [], STYLE
     for number, (words, line, ink) in enumerate(series, start=1):
         name = style_of(number)

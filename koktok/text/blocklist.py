@@ -96,11 +96,11 @@ class Blocklist:
         self.personal = tuple(sorted(set(personal)))
         self.junk = tuple(sorted(set(junk)))
         if strange := sorted(set(self.junk) - set(JUNK)):
-            raise UsageError(f"no pattern of junk is called {strange[0]!r}; there are {', '.join(JUNK)}")
+            raise UsageError(f"unknown kind of junk {strange[0]!r}; expected one of {', '.join(JUNK)}")
         unknown = sorted(set(self.personal) - set(PERSONAL))
         if unknown:
             raise UsageError(
-                f"no pattern of personal data is called {unknown[0]!r}; there are {', '.join(PERSONAL)}",
+                f"unknown kind of personal data {unknown[0]!r}; expected one of {', '.join(PERSONAL)}",
                 hint=f"personal={list(PERSONAL_DEFAULT)}",
             )
         marked = {mark: [line[1:].strip() for line in self.lines if line[0] == mark] for mark in "=!"}

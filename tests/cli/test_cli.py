@@ -156,7 +156,7 @@ def test_the_user_dictionary_is_in_the_recipe(tmp_path: Path) -> None:
     assert "hint: --user-dictionary FILE" in missing.stderr
     another = train("other", *recipe, "--user-dictionary", tmp_path / "others.tsv")
     assert another.returncode == 2
-    assert "others.tsv` is another one" in another.stderr
+    assert "others.tsv` is a different file" in another.stderr
     assert not (tmp_path / "other").exists()
     (tmp_path / "words.tsv").rename(tmp_path / "renamed.tsv")
     assert train("again", *recipe, "--user-dictionary", tmp_path / "renamed.tsv").returncode == 0

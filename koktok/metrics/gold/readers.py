@@ -62,7 +62,7 @@ def read_gold(
     )
     if (form := next(long, None)) is not None:
         raise InputError(
-            f"a word of the gold file `{path}`, {form[:20]!r} …, has {len(form):,} characters or more morphemes; expected at most {MOST:,}",
+            f"a word of the gold file `{path}`, {form[:20]!r} …, is too long; expected at most {MOST:,} characters and morphemes",
             hint="a word is what stands between spaces",
         )
     if not read:
