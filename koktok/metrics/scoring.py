@@ -41,7 +41,6 @@ from koktok.metrics.spans import SpanPage, span_table
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.model.note import Note
-from koktok.progress import OnProgress
 from koktok.text.sources import Source, read
 from koktok.tokenizer.protocol import Tokenizer
 
@@ -144,7 +143,6 @@ def score(
     settings: Settings = DEFAULT,
     *,
     reference: Tokenizer | None = None,
-    on_progress: OnProgress | None = None,
 ) -> Scores:
     """Measure a tokenizer.
 
@@ -160,7 +158,7 @@ def score(
         raise UsageError("expected text, gold or spans to measure on, got none")
     statistics, details = Statistics({}), dict[str, Any]()
     if text is not None and len(text):
-        statistics = _of_text(tokenizer, text, reference, on_progress)
+        statistics = _of_text(tokenizer, text, reference)
         assert statistics.histogram is not None
         if tokenizer.any_text:
             statistics.tables["borders"] = borders(tokenizer, text.sample(LINES, seed), seed=seed)
@@ -183,7 +181,7 @@ def score(
         counts, details["probes"] = probes(tokenizer)
         tables["probes"] = Table.row(counts)
         if text is not None and len(text):
-            tables |= _sampled(tokenizer, text, settings.sample, seed, on_progress)
+            tables |= _sampled(tokenizer, text, settings.sample, seed)
     parts = _parts(tables["text"], text, resamples, seed) if text and len(text.names) > 1 else {}
     each = [value.value for name, value in parts.items() if name.startswith("fertility@")]
     if len(each) > 1:
@@ -238,14 +236,12 @@ def _in_one_line(parts: Mapping[str, Any]) -> str:
     return "|".join(f"{key}:{spelled(value)}" for key, value in parts.items() if value not in (None, "", [], {}))
 
 
-def _of_text(
-    tokenizer: Tokenizer, text: Text, reference: Tokenizer | None, on_progress: OnProgress | None
-) -> Statistics:
+def _of_text(tokenizer: Tokenizer, text: Text, reference: Tokenizer | None) -> Statistics:
     """Tables of a text, batch by batch."""
     parts: list[dict[str, Any]] = []
     histogram = np.zeros((GROUPS, tokenizer.size or 1), dtype=np.int64)
-    batches, groups = list(text.batches()), text.units.groups
-    for number, part in enumerate(batches):
+    groups = text.units.groups
+    for part in text.batches():
         page = Page(text.lines[part])
         tokens = PageTokens(page, tokenizer.encode_lines(page.lines))
         parts.append(line_counts(page, tokens) | unknown_counts(page, tokens, tokenizer))
@@ -255,15 +251,13 @@ def _of_text(
         size = max(histogram.shape[1], int(ids.max(initial=-1)) + 1)
         histogram = np.pad(histogram, ((0, 0), (0, size - histogram.shape[1])))
         histogram += id_counts(ids, np.repeat(np.arange(len(page)), tokens.per_line), groups[part], size)
-        if on_progress:
-            on_progress(f"score {tokenizer.name}", number + 1, len(batches))
     columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if tokenizer.size is not None:
         columns["id_bits"] = columns["tokens"] * float(np.log2(tokenizer.size))
     return Statistics({"text": Table(columns, text.units.of)}, histogram)
 
 
-def _sampled(t: Tokenizer, text: Text, sample: int, seed: int, on_progress: OnProgress | None) -> dict[str, Table]:
+def _sampled(t: Tokenizer, text: Text, sample: int, seed: int) -> dict[str, Table]:
     """Tables that encode a sample of the text again."""
     few, more = text.sample(sample, seed), text.sample(10 * sample, seed)
     work: dict[str, Callable[[], Table | None]] = {
@@ -273,13 +267,7 @@ def _sampled(t: Tokenizer, text: Text, sample: int, seed: int, on_progress: OnPr
         "entropy": lambda: segmentation_entropy(t, few),
         "packed": lambda: packed(t, more),
     }
-    tables = {}
-    for number, (name, make) in enumerate(work.items(), start=1):
-        if (table := make()) is not None:
-            tables[name] = table
-        if on_progress:
-            on_progress(f"{name} {t.name}", number, len(work))
-    return tables
+    return {name: table for name, make in work.items() if (table := make()) is not None}
 
 
 def _of_table(name: str, table: Table | None = None) -> dict[str, Callable[[Any], Any]]:

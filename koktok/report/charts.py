@@ -172,31 +172,30 @@ def _shape(number: int, x: float, y: float, more: str, title: str) -> str:
     )
 
 
-def bars(values: Sequence[Bar], *, width: int = 360, start: float | None = None, digits: int = 3) -> str:
+def bars(values: Sequence[Bar]) -> str:
     """Horizontal bars with whiskers, in the order given; a number, a name, a bar and its value a line."""
-    row, left, right, top = 17, 144, 48, 4
+    width, row, left, right, top = 360, 17, 144, 48, 4
     height = top + row * len(values) + 20
     ends = [v.interval[1] if v.interval else v.value for v in values] or [1.0]
-    low = 0.0 if start is None else start
-    high = max([*ends, low + 1e-9])
+    high = max(*ends, 1e-9)
 
     def px(x: float) -> float:
-        return left + (max(x, low) - low) / (high - low) * (width - left - right)
+        return left + max(x, 0.0) / high * (width - left - right)
 
-    parts = [_grid_x(px(t), top, height - 20, _short(t)) for t in ticks(low, high, 4)]
+    parts = [_grid_x(px(t), top, height - 20, _short(t)) for t in ticks(0.0, high, 4)]
     for i, v in enumerate(values):
         y = top + row * i
         parts.append(_clipped(v.number, v.name, left - 6, y + 12))
-        title = f"{v.number}. {escape(v.name)}: {v.value:.{digits}f}"
+        title = f"{v.number}. {escape(v.name)}: {v.value:.3f}"
         if v.interval:
-            title += f" [{v.interval[0]:.{digits}f}, {v.interval[1]:.{digits}f}]"
+            title += f" [{v.interval[0]:.3f}, {v.interval[1]:.3f}]"
         parts.append(
             f'<rect class="bar {style_of(v.number)}" x="{left}" y="{y + 3}" width="{max(px(v.value) - left, 1):.1f}" '
             f'height="{row - 6}"><title>{title}</title></rect>'
         )
         if v.interval:
             parts.append(_stroke("whisker", px(v.interval[0]), y + row / 2, px(v.interval[1]), y + row / 2))
-        parts.append(f'<text class="value" x="{width - 4}" y="{y + 12}">{v.value:.{digits}f}</text>')
+        parts.append(f'<text class="value" x="{width - 4}" y="{y + 12}">{v.value:.3f}</text>')
     return _svg("bars", width, height, parts)
 
 

@@ -63,10 +63,10 @@ class Choice:
             alive = self.keep(alive, loss, max(self.size, fewer), last=fewer <= self.size)
         return alive
 
-    def refine(self, alive: NDArray[np.bool_], swap: Sequence[float] = SWAP) -> NDArray[np.bool_]:
+    def refine(self, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Swap pieces for dropped ones, a round for each share; the cheapest of all rounds."""
         best, cheapest = alive, np.inf
-        for share in [*swap, 0.0]:
+        for share in (*SWAP, 0.0):
             objective, swapped = self.swap(alive, share)
             if objective < cheapest:
                 best, cheapest = alive, objective

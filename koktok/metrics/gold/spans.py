@@ -34,7 +34,7 @@ class SpanCorpus:
         return sum(map(len, self.spans))
 
 
-def read_spans(path: str | Path, name: str | None = None) -> SpanCorpus:
+def read_spans(path: str | Path) -> SpanCorpus:
     r"""Read a file of KLUE-NER (lines of character TAB tag) or of SQuAD's JSON.
 
     Examples
@@ -62,7 +62,7 @@ def read_spans(path: str | Path, name: str | None = None) -> SpanCorpus:
     if not any(spans for _, spans, _ in rows):
         raise InputError(f"the file of spans `{path}` holds no span", hint="KLUE-NER, or SQuAD's JSON with answers")
     return SpanCorpus(
-        name or path.stem,
+        path.stem,
         texts=[text for text, _, _ in rows],
         spans=[[(start, end) for start, end, _ in spans] for _, spans, _ in rows],
         documents=[document for _, _, document in rows],
