@@ -26,7 +26,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -36,9 +35,9 @@ import numpy as np
 
 from koktok.bulk.arrays import id_type
 from koktok.errors import InputError, MissingExtraError, UsageError
-from koktok.files import MANIFEST, Checkpoint, Product, open_regular, read_manifest, resumable, typed
+from koktok.files import MANIFEST, Checkpoint, Product, resumable, typed
 from koktok.model.special import special_tokens
-from koktok.model.tokens import Tokens, running
+from koktok.model.tokens import Tokens
 from koktok.progress import OnProgress
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
@@ -59,48 +58,6 @@ SHARD_TOKENS = 1 << 26
 _MEGATRON_TYPES = {"uint16": 8, "int32": 4}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFiles:
-    """A folder that `write_token_files` wrote; its shards are mapped, not read."""
-
-    folder: Path
-    manifest: dict[str, Any]
-
-    @classmethod
-    def open(cls, folder: str | Path) -> TokenFiles:
-        """The folder at a path."""
-        path = Path(folder)
-        hint = "koktok encode TOKENIZER FILES --format npy --out FOLDER"
-        return cls(path, read_manifest(path, "layout", LAYOUT, wrong="holds no token files", hint=hint))
-
-    def __len__(self) -> int:
-        return len(self.manifest["shards"])
-
-    def __iter__(self) -> Iterator[Tokens]:
-        return map(self.shard, range(len(self)))
-
-    def shard(self, i: int) -> Tokens:
-        """The ids of a shard and the borders of its documents."""
-        stem = self.folder / self.manifest["shards"][i]["name"]
-        match self.manifest["format"]:
-            case "npy":
-                return Tokens(
-                    np.load(stem.with_suffix(".npy"), mmap_mode="r"),
-                    np.load(stem.with_suffix(".offsets.npy"), mmap_mode="r"),
-                )
-            case "bin":
-                size = self.manifest["shards"][i]["tokens"]
-                dtype = np.dtype(self.manifest["dtype"]).newbyteorder("<")
-                empty = np.empty(0, dtype)
-                ids = np.memmap(stem.with_suffix(".bin"), dtype, "r", shape=(size,)) if size else empty
-                return Tokens(ids, _read_index(stem.with_suffix(".idx")))
-            case _:
-                pa = _pyarrow()
-                with pa.memory_map(str(stem.with_suffix(".arrow"))) as file:
-                    column = pa.ipc.open_file(file).get_batch(0).column(0)
-                return Tokens(column.values.to_numpy(), column.offsets.to_numpy())
-
-
 def write_token_files(
     tokenizer: Tokenizer,
     sources: Source | Sequence[Source],
@@ -115,8 +72,8 @@ def write_token_files(
     report: ReadReport | None = None,
     on_progress: OnProgress | None = None,
     force: bool = False,
-) -> TokenFiles:
-    """Encode sources into a folder, or continue a run that was stopped."""
+) -> dict[str, Any]:
+    """Encode sources into a folder, or continue a run that was stopped; returns its manifest."""
     if format not in get_args(Format):
         raise UsageError(f"`{format}` is not a format of token files", hint=f"--format {' or '.join(get_args(Format))}")
     if shard_tokens < 1:
@@ -163,7 +120,7 @@ def write_token_files(
             pass
         return bool(report.digests == there.get("text_sha256"))
 
-    return TokenFiles(Path(out), resumable(out, TOKENS, run, make, same=same, force=force))
+    return resumable(out, TOKENS, run, make, same=same, force=force)
 
 
 def _write_shards(
@@ -262,14 +219,6 @@ def _write_megatron(stem: Path, tokens: Tokens) -> None:
     head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, n + 1)
     body = (lengths.astype("<i4"), places.astype("<i8"), np.arange(n + 1, dtype="<i8"))
     stem.with_suffix(".idx").write_bytes(head + b"".join(part.tobytes() for part in body))
-
-
-def _read_index(path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
-    with open_regular(path, "an index of token files") as file:
-        data = file.read()
-    _, _, n, _ = struct.unpack_from("<QBQQ", data, 9)
-    lengths = np.frombuffer(data, "<i4", n, 9 + struct.calcsize("<QBQQ"))
-    return running(lengths)
 
 
 def _write_arrow(stem: Path, tokens: Tokens) -> None:

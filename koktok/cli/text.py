@@ -135,7 +135,7 @@ def _write_token_files(
             edges[name].append(roles[f"{name}_token"])
     report = ReadReport()
     with ConsoleProgress(quiet=quiet) as progress:
-        files = write_token_files(
+        manifest = write_token_files(
             tokenizer,
             sources,
             out,
@@ -145,11 +145,10 @@ def _write_token_files(
             on_progress=progress,
             **options,
         )
-    manifest = files.manifest
     n = sum(shard["documents"] for shard in manifest["shards"])
     size = f"{counted(manifest['tokens'], 'token')} ({manifest['dtype']})"
     if not quiet:
-        print(f"{size}, {counted(n, 'document')}, {counted(len(files), 'file')} in {out}", file=sys.stderr)
+        print(f"{size}, {counted(n, 'document')}, {counted(len(manifest['shards']), 'file')} in {out}", file=sys.stderr)
     if report.bad_lines and not quiet:
         tell_bad_lines(report, "left out")
 

@@ -27,7 +27,7 @@ from koktok.files import Checkpoint, resumable, workplace
 from koktok.model.vocab import Vocab
 from koktok.text import sources
 from koktok.text.sources import Source
-from koktok.token_files import TokenFiles, write_token_files
+from koktok.token_files import write_token_files
 from koktok.tokenizer import TrainedTokenizer
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and limits as Unix has them")
@@ -211,10 +211,11 @@ def test_token_files_go_on_only_from_what_is_whole(
 ) -> None:
     tokenizer, source = load(trained()), Source.of(*sorted(MINI.glob("*.txt")), name="mini")
 
-    def write(out: Path, text: Source = source, **more: Any) -> TokenFiles:
-        return write_token_files(tokenizer, text, out, format=form, shard_tokens=900, threads=1, **more)
+    def write(out: Path, text: Source = source, **more: Any) -> Path:
+        write_token_files(tokenizer, text, out, format=form, shard_tokens=900, threads=1, **more)
+        return out
 
-    whole = state(write(tmp_path / "whole").folder)
+    whole = state(write(tmp_path / "whole"))
     real = token_files._WRITERS[form]
 
     def stop(stem: Path, tokens: Any) -> None:
@@ -237,7 +238,7 @@ def test_token_files_go_on_only_from_what_is_whole(
     with pytest.raises(InputError, match="the text is not the one that shard-00000"):
         write(tmp_path / "out", Source("mini", Source.of(NEWS).paths))
     DAMAGE[damage](file)
-    assert state(write(tmp_path / "out").folder) == whole
+    assert state(write(tmp_path / "out")) == whole
     assert (tmp_path / "out" / "shard-00001").with_suffix(file.suffix).stat().st_mtime_ns == first
     assert names(tmp_path) == ["out", "whole"]
 
