@@ -46,7 +46,7 @@ TOLD: Final = {
     "except spaces × *per other* (also fitted on English documents). Last column: the number of tokens divided by the estimate of four "
     "characters per token.",
     "ko": "koktok의 어휘를 학습하는 데 쓰지 않은 문서 {documents:,}개(어절 {eojeols:,}개)에서 측정했으며, 토큰이 적은 순서입니다. "
-    "문장 부호, 숫자, 로마자의 토큰은 세고 특수 토큰은 세지 않습니다. ±는 문서 열에 아홉에서 넘지 않는 오차로, 어절 수, 음절 수, "
+    "문장 부호, 숫자, 로마자의 토큰은 세고 특수 토큰은 세지 않습니다. ±는 문서 열 건 가운데 아홉 건이 넘지 않는 오차로, 어절 수, 음절 수, "
     "두 가지 글자 수(한글 음절 × *한글 한 자* + 공백이 아닌 다른 글자 × *다른 한 자*. 영어 문서도 함께 써서 계수를 구했습니다)로 어림할 때의 "
     "값입니다. 마지막 열은 토큰 수를 글자 수 / 4로 나눈 값입니다.",
 }

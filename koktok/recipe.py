@@ -162,7 +162,7 @@ class SegmentRecipe(_Section):
     segmenter: (
         Literal["kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace"] | LearntFolder
     ) = "kiwi"
-    """The analyser, used during training only. `dpe:FOLDER` is a segmentation written by `koktok segment --learn`."""
+    """The morphological analyser. It is used during training only; `dpe:FOLDER` is a segmentation written by `koktok segment --learn`."""
     policy: str = "morphemes"
     """Boundaries to use: a named policy, kinds of boundary or Sejong tags, e.g. morphemes, josa, or j,e,vcp,xsv."""
     user_dictionary: str = ""

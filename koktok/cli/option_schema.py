@@ -150,7 +150,7 @@ class OptionField:
     >>> field.option, field.key, field.default
     ('--segmenter', 'segment.segmenter', 'kiwi')
     >>> field.help
-    'The analyser, used during training only: kiwi | mecab | okt | komoran | kkma | hannanum | khaiii | soynlp | whitespace.'
+    'The morphological analyser: kiwi | mecab | okt | komoran | kkma | hannanum | khaiii | soynlp | whitespace.'
     >>> OptionField("Folds.quotes").help
     'Curly quotes and primes to " and \'.'
     """

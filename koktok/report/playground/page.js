@@ -25,7 +25,7 @@ const WORDS = {
     token: "토큰", id: "ID", score: "점수", rank: "순위", place: "글자 위치", character: "글자", code: "코드 포인트", jamo: "자모", utf8: "바이트", word: "단어", form: "형태소", tag: "품사",
     isByte: "바이트: 이 글자에 해당하는 조각이 없습니다", isSpecial: "특수 토큰", nBest: "점수가 높은 분할", behind: "차이", replay: "병합 과정", join: (k, n) => `병합 ${n}번 가운데 ${k}번`,
     joined: (piece, rank) => `${piece}, ${rank}순위`, start: "낱자", longest: "왼쪽부터 가장 긴 조각을 차례로 고릅니다.", wholeWord: "단어 하나가 토큰 하나이며, 없는 단어는 미등록 토큰이 됩니다.", notKnown: "이 페이지의 목록에 없음", privacy: "입력한 텍스트는 이 페이지 밖으로 나가지 않습니다.", morphemes: "형태소 분석:",
-    broken: "페이지를 풀 수 없습니다. 2023년 이후의 브라우저가 필요합니다.", none: "비교하지 않음",
+    broken: "페이지의 압축을 풀 수 없습니다. 2023년 이후의 브라우저가 필요합니다.", none: "비교하지 않음",
   },
 };
 const SAMPLES = {
