@@ -21,7 +21,7 @@ from koktok.model.models import model_for
 from koktok.model.tokens import Spans, Tokens
 from koktok.pipeline.baseline import PlainSentencePiece
 from koktok.pipeline.train import Options, segment_text
-from koktok.pipeline.words import cut_words
+from koktok.pipeline.words import cut_texts, cut_words
 from koktok.progress import OnProgress
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
@@ -266,5 +266,7 @@ def train_frontier(
     rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.on_progress)
     against = reference(held, eojeols=eojeols)
     if peer and prepared.reading.complete:
-        against = replace(against, peers=peers(prepared.reading.train, recipe, silver_of(held, eojeols), vocab_sizes))
+        # On whole words, as in the closing table of a training: SentencePiece would put a space before every digit of a pretoken.
+        silver = Silver(cut_texts(prepared.reading.held, recipe, prepared.segmenter))
+        against = replace(against, peers=peers(prepared.reading.train, recipe, silver, vocab_sizes))
     return rows, against

@@ -11,11 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.trainers import train_unigrams
 
+import koktok
 from koktok.count import count_words
 from koktok.errors import InputError, UsageError, VocabSizeError
 from koktok.model.models import model_for
 from koktok.model.vocab import Vocab
-from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_front, reference, silver_of
+from koktok.pipeline.baseline import compare
+from koktok.pipeline.curve import (
+    FRONTIER,
+    FrontierRow,
+    frontier,
+    measure,
+    on_front,
+    reference,
+    silver_of,
+    train_frontier,
+)
+from koktok.recipe import Recipe
 from koktok.report.frontier import draw, flags, to_json, to_markdown
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
@@ -369,3 +381,12 @@ def test_a_drawing(halves, rows):
     )
     assert beside.count('class="dot') == len(rows) + 1
     assert "SentencePiece 2,400" in beside
+
+
+def test_sentencepiece_has_the_tokens_of_the_closing_table(mini):
+    """Measured on whole words: on pretokens, into which digits are cut, each would begin with a space."""
+    lines = [f"{line} 2026년 11월" for line in mini]
+    recipe = Recipe().changed(vocab_size=2300, holdout=0.5)
+    _, against = train_frontier(lines, recipe, vocab_sizes=[2300])
+    table = compare(koktok.train(lines, recipe, measured=True))
+    assert [row.tokens_per_eojeol for row in against.peers] == [table.rows[1].figures.tokens_per_eojeol]
