@@ -67,7 +67,7 @@ def test_help_names_types_choices_defaults_and_groups() -> None:
         "which decoding removes. [on; bpe-bytes: off]",
         "--jamo / --no-jamo Train on conjoining jamo.",
         "--coverage <float> Share of the characters of the text that have a piece of their own. [0.9995]",
-        "Korean: --segmenter <str> The analyser",
+        "Korean: --segmenter <str> The morphological",
     ):
         assert words in shown
     unchanged = koktok("export", "--help").stdout.split("With --to hf")[1]
