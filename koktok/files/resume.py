@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -76,20 +76,16 @@ class Checkpoint:
         sync(draft)
         draft.replace(self.notes)
 
-    def files(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Flush files of the folder to the disk, and return size and SHA-256 of each."""
-        noted = {}
-        for name in names:
-            file = self.folder / name
-            sync(file)
-            noted[name] = {"bytes": file.stat().st_size, "sha256": sha256_of(file)}
-        return noted
-
     def add(self, part: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
         """Note a finished part with its files; both are on the disk when this returns."""
         if self.before != self.run or self._torn:
             self.keep(self.parts if self.before == self.run else [])
-        noted = {**part, "files": self.files(names)}
+        files = {}
+        for name in names:
+            file = self.folder / name
+            sync(file)
+            files[name] = {"bytes": file.stat().st_size, "sha256": sha256_of(file)}
+        noted = {**part, "files": files}
         with self.notes.open("ab") as out:
             out.write(f"{json.dumps(noted)}\n".encode())
             out.flush()
@@ -163,35 +159,31 @@ def resumable(
     """Make a folder of shards, or continue a run that was stopped; returns its manifest. Parameters and errors as `written`."""
     target = place_of(out)
     probe(target)
-    with ExitStack() as until_done:
-        with writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            work = until_done.enter_context(workplace(workplace_of(target, ".partial"), wait=1))
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(workplace_of(target, ".partial"), wait=1) as work:
             settle(work, target, product)
-            with suppress(OSError):  # there is something in it, or it is not there
-                (work / _SHARDS).rmdir()
-            if not (work / _SHARDS).is_dir():  # the run was killed when its shards had gone to their place
-                (work / _NOTES).unlink(missing_ok=True)
-        if (there := written(target, product, run, same=same, force=force)) is not None:
-            return there
-        notes = _begun(work, product, run, force=force)
-        until_done.callback(_leave_nothing_empty, notes)
-        with writing(target):
-            told = make(notes)
-            shards = [{key: value for key, value in shard.items() if key != "files"} for shard in notes.parts]
-            manifest = {**run, **told, "shards": shards}
-            write_manifest(notes.folder, manifest)
-            publish(work, notes.folder, target, product, force=force)
-            notes.notes.unlink()
+            _clear(work)
+            try:
+                if (there := written(target, product, run, same=same, force=force)) is not None:
+                    return there
+                notes = _begun(work, product, run, force=force)
+                told = make(notes)
+                shards = [{key: value for key, value in shard.items() if key != "files"} for shard in notes.parts]
+                manifest = {**run, **told, "shards": shards}
+                write_manifest(notes.folder, manifest)
+                publish(work, notes.folder, target, product, force=force)
+            finally:
+                _clear(work)
     return manifest
 
 
-def _leave_nothing_empty(notes: Checkpoint) -> None:
-    """Remove the workplace if no shard is in it."""
-    with suppress(OSError):  # there is something in it
-        notes.folder.rmdir()
-        if not notes.parts:
-            notes.notes.unlink(missing_ok=True)
+def _clear(work: Path) -> None:
+    """Remove a folder without shards, and notes of shards that have gone to their place."""
+    with suppress(OSError):  # there is something in it, or it is not there
+        (work / _SHARDS).rmdir()
+    if not (work / _SHARDS).is_dir():
+        (work / _NOTES).unlink(missing_ok=True)
 
 
 def _begun(work: Path, product: Product, run: Mapping[str, Any], *, force: bool) -> Checkpoint:
