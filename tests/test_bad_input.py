@@ -199,32 +199,6 @@ def test_a_flipped_bit_is_refused_or_changes_no_id(model: str, folder: Callable[
     assert refused > 20
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("tokenizer.json", "[]"),
-        ("tokenizer.json", "null"),
-        ("tokenizer.json", '{"model": null, "added_tokens": []}'),
-        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": 3}, "added_tokens": []}'),
-        ("tokenizer.json", '{"model": {"type": ["Unigram"], "vocab": []}, "added_tokens": []}'),
-        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": [["a", "b"]]}, "added_tokens": []}'),
-        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": [["\\ud800", -1.0]]}, "added_tokens": []}'),
-        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": [["a", NaN]]}, "added_tokens": []}'),
-        ("tokenizer.json", "[" * 100_000),
-        ("koktok.toml", "recipe = 3"),
-        ("koktok.toml", "signature = 3"),
-        ("koktok.toml", "[signature]\nkind = 3"),
-        ("koktok.toml", "[recipe.train]\nvocab_size = 'many'"),
-        ("koktok.toml", "\0"),
-    ],
-)
-def test_files_of_another_shape_are_refused(name: str, content: str, folder: Callable[..., Path]) -> None:
-    place = folder("unigram")
-    (place / name).write_text(content)
-    with pytest.raises(ArtifactError):
-        load(place)
-
-
 WATCH = """
 import sys
 folders = tuple(sys.argv[1:])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +20,24 @@ from conftest import MODELS, read_lines
 from reference.trainers import train_simple
 
 from koktok import Recipe, Tokenizer, hangul, load
+from koktok.corpora.fetch import fetch, find
 from koktok.count import count_words
 from koktok.count.shards import Shards
-from koktok.errors import ArtifactError, InputError, RecipeError, UsageError
+from koktok.errors import ArtifactError, CorpusError, InputError, RecipeError, UsageError
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.gguf import GgufVocab
 from koktok.formats.hf import in_version_2, tokenizer_json
 from koktok.formats.tiktoken import Ranks, ranks_from_text
 from koktok.instances import Masking, Packed, Plan, write_packed
 from koktok.instances.word_cuts import WordCuts
-from koktok.metrics import Material, Parallel, score
-from koktok.metrics.gold import read_gold
+from koktok.metrics import Material, Parallel, Text, describe, score
+from koktok.metrics.gold import GoldCorpus, read_gold
+from koktok.metrics.gold.spans import read_spans
 from koktok.model.vocab import Vocab
+from koktok.pipeline.curve import frontier
+from koktok.report.doctor import diagnose
+from koktok.report.measure import Entry, measure
+from koktok.report.measure import Material as Shown
 from koktok.segment import Policy, Whitespace, segmenter_for
 from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.text.blocklist import Blocklist
@@ -41,6 +48,7 @@ from koktok.text.sources import Source
 from koktok.token_files import write_token_files
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.restyle import restyle
+from koktok.training.job import Job
 from koktok.training.lattice import CostWeights
 
 
@@ -53,6 +61,10 @@ class Here:
 
     def file(self, content: str | bytes, name: str = "a.txt") -> Path:
         (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        return self.folder / name
+
+    def link(self, name: str, to: str) -> Path:
+        (self.folder / name).symlink_to(to)
         return self.folder / name
 
     def tokenizer(self, model: str = "unigram") -> Tokenizer:
@@ -104,6 +116,16 @@ def each(values: Iterable[Any], call: Callable[[Any], object], error: type[Excep
     return [(lambda _, value=value: call(value), error, words) for value in values]  # type: ignore[misc]
 
 
+def reading(name: str, content: str, **options: Any) -> Callable[[Here], object]:
+    """All lines of a file of that name."""
+    return lambda here: read_lines(Source.of(here.file(content, name), **options))
+
+
+def named(given: str, *there: str) -> Callable[[Here], object]:
+    """`Source.of` of a path where these files lie."""
+    return lambda here: ([here.file("x", name) for name in there], Source.of(f"{here.folder}/{given}"))
+
+
 def opening(name: str, content: Any, **options: Any) -> Callable[[Here], object]:
     """`load` of a file of that name."""
     data = json.dumps(content) if isinstance(content, dict) else content
@@ -114,6 +136,43 @@ def definition(content: Any, **options: Any) -> Callable[[Here], object]:
     return opening("tokenizer.json", content, **options)
 
 
+def damaged(file: str, damage: Any) -> Callable[[Here], object]:
+    """`load` of a trained folder where a file has other content, JSON that a function changed, or is not there."""
+
+    def call(here: Here) -> object:
+        folder = shutil.copytree(here.trained(), here.folder / "tokenizer")
+        if damage is None:
+            (folder / file).unlink()
+        elif callable(damage):
+            content = json.loads((folder / file).read_text())
+            damage(content)
+            (folder / file).write_text(json.dumps(content))
+        else:
+            (folder / file).write_bytes(damage.encode() if isinstance(damage, str) else damage)
+        return TrainedTokenizer.load(folder)
+
+    return call
+
+
+def added(i: int, number: Any) -> Callable[[Here], object]:
+    return damaged("tokenizer.json", lambda content: content["added_tokens"][i].update(id=number))
+
+
+def longest(change: Callable[[list[Any], list[Any]], object]) -> Callable[[Here], object]:
+    """A change of the rows of a vocabulary and the one with the longest piece."""
+
+    def damage(content: Any) -> None:
+        rows = content["model"]["vocab"]
+        change(rows, max(rows, key=lambda row: len(row[0])))
+
+    return damaged("tokenizer.json", damage)
+
+
+def shorten(_: list[Any], row: list[Any]) -> None:
+    """Another piece of the same score."""
+    row[0] = row[0][:-1]
+
+
 def with_b(entry: str) -> Callable[[Here], object]:
     """The good definition with another entry in place of b's."""
     return definition(json.dumps(GOOD).replace('"b": 1', entry))
@@ -121,6 +180,10 @@ def with_b(entry: str) -> Callable[[Here], object]:
 
 def scored(unknown: int, *rows: list[Any]) -> Callable[[Here], object]:
     return definition(GOOD | {"model": {"type": "Unigram", "unk_id": unknown, "vocab": rows}})
+
+
+def cut_file(line: str) -> Callable[[Here], Any]:
+    return lambda here: load(f"cuts:{here.file(line, 'cuts.jsonl')}")
 
 
 def merges(line: str) -> Callable[[Here], object]:
@@ -146,6 +209,18 @@ def pack(here: Here, text: str) -> object:
     return write_packed(here.tokenizer(), Source.of(here.file(text)), here.folder / "out", lexicon=cuts)
 
 
+def curve(held: dict[str, int], eojeols: int) -> Callable[[Here], object]:
+    """Told before any training."""
+    job = Job(SegmentedCounts.from_marked({"집|에": 9}), 300)
+    return lambda _: frontier(job, SegmentedCounts.from_marked(held), held_eojeols=eojeols, vocab_sizes=[10**9])
+
+
+def recipe_of(*sources: str, beside: str = "") -> Callable[[Here], object]:
+    """A corpus of these sources."""
+    text = "".join([CORPUS, beside, *(f"\n[[source]]\n{source}\n" for source in sources)])
+    return lambda here: find(str(here.file(text, "test.toml")))
+
+
 def gguf(**change: Any) -> Callable[[Here], object]:
     good = {"model": "llama", "pre": "default", "tokens": ("a", "b"), "scores": (), "types": (1, 1), "roles": {}}
     return lambda _: GgufVocab(**good | change)  # type: ignore[arg-type]
@@ -155,13 +230,41 @@ def plain(letters: str, pieces: list[str]) -> TrainedTokenizer:
     return TrainedTokenizer(Recipe(), Vocab.bpe(letters, pieces, specials=Recipe().special_tokens))
 
 
+CORPUS = """
+name = "test"
+title = "t"
+description = "d"
+languages = ["ko"]
+domain = "test"
+licence = "CC0-1.0"
+licence_stated = "here"
+eojeols = 3
+"""
+LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
 NORMALIZERS = (Normalizer(), Normalizer().align, Normalizer().changes)
+NO_CUT_LINES = (
+    "가나",
+    "[1]",
+    '{"text": "가나"}',
+    '{"text": "가나", "cuts": [2]}',
+    '{"text": "가나", "cuts": [0]}',
+    '{"text": "가나", "spans": [[1, 2], [0, 1]]}',
+    '{"text": "가나", "spans": [[0, 3]]}',
+    '{"text": 5, "cuts": []}',
+    "[" * 100_000,
+)
 NO_CUTS = (-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda"))
 WITHOUT_EOMI = {kind.label: 1.0 for kind in BoundaryKind if kind is not BoundaryKind.EOMI}
 BYTES = {bytes([i]): i for i in range(256)}
 WORDS = SegmentedCounts.from_marked({" 학교|에서": 4})
 RANKS = "".join(f"{base64.b64encode(piece).decode()} {i}\n" for piece, i in BYTES.items())
 BPE = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+MISPLACED = (
+    '{"data": [{"paragraphs": [{"context": "학교", "qas": [{"answers": [{"answer_start": 3, "text": "학교"}]}]}]}]}'
+)
+GOLD = GoldCorpus.of("tiny", [[("집에", ["집", "에"], ["NNG", "JKB"], False)]], human=True)
+KIWI = "집에 왔다\t집/NNG 에/JKB 오/VV 았/EP 다/EF\n"
+SYLLABLES = [Entry("syllables")]
 GOOD = {
     "version": "1.0",
     "added_tokens": [],
@@ -262,12 +365,49 @@ ERRORS: dict[str, list[Row]] = {
         (opening("a.tiktoken", RANKS, pattern="gpt2", specials={"<x>": 10**9}), ArtifactError, "gives the id 1000000000"),
         *((opening("a.tiktoken", f"{RANKS}YWI= {rank}\n", pattern="gpt2"), ArtifactError, f"gives the id {rank} in a vocabulary of 25")
           for rank in (3 * 10**8, 2**63)),
+        *((cut_file(line), InputError, "line 1: expected") for line in NO_CUT_LINES),
+        (lambda here: cut_file('{"text": "가나", "cuts": [1]}')(here).encode_lines(["다라"]), InputError, "no cuts for the text '다라'"),
         (lambda here: load(here.folder / "none.json"), UsageError, "there is no file, folder or tokenizer"),
         (lambda here: load(here.folder), ArtifactError, "holds no tokenizer that koktok reads"),
         (calls(lambda: load("hf:")), UsageError, "expected hf:PATH"),
         (calls(lambda: load("nothing:here")), UsageError, "the kind `nothing` is not known"),
         (calls(lambda: load("sp:nowhere.model")), InputError, "there is no file"),
+        (calls(lambda: load("syllables").vocab), UsageError, "has no vocabulary"),
+        (lambda here: load("bytes").save(here.folder / "bytes"), UsageError, "cannot be saved in a folder"),
+        (calls(lambda: load("bytes", pattern="gpt2")), UsageError, "needs no options; they are for paths"),
         (calls(lambda: load("package:unheard-of")), UsageError, "no package is known"),
+    ],
+    "folders": [
+        (damaged("tokenizer.json", "{"), ArtifactError, "damaged or not koktok's"),
+        (damaged("tokenizer.json", '{"model": {"type": "Unigram"}}'), ArtifactError, "damaged or not koktok's"),
+        (damaged("tokenizer.json", "[]"), ArtifactError, "damaged or not koktok's"),
+        (damaged("tokenizer.json", "null"), ArtifactError, "damaged or not koktok's"),
+        (damaged("tokenizer.json", '{"model": null, "added_tokens": []}'), ArtifactError, "damaged or not koktok's"),
+        (damaged("tokenizer.json", '{"model": {"type": "Unigram", "vocab": 3}, "added_tokens": []}'), ArtifactError, "damaged"),
+        (damaged("tokenizer.json", '{"model": {"type": ["Unigram"], "vocab": []}, "added_tokens": []}'), ArtifactError, "has a model of type"),
+        *((damaged("tokenizer.json", json.dumps({"model": {"type": "Unigram", "vocab": [row]}, "added_tokens": []})), ArtifactError, words)
+          for row, words in ((["a", "b"], "damaged"), (["\ud800", -1.0], "a lone surrogate"), (["a", float("nan")], "rounded scores"))),
+        (damaged("tokenizer.json", "[" * 100_000), ArtifactError, "damaged"),
+        (damaged("tokenizer.json", None), ArtifactError, "tokenizer.json` cannot be read"),
+        (longest(lambda rows, row: rows.remove(row)), ArtifactError, "expected the id 2294 of '<pad>', got 2295"),
+        (longest(lambda rows, _: rows.pop(0)), ArtifactError, "expected a tokenizer.json with the 256 byte pieces first"),
+        (longest(shorten), ArtifactError, "was changed: its digest differs from that in koktok.toml"),
+        (added(-1, 2**31), ArtifactError, "of '<mask>', got 2147483648"),
+        (added(1, -5), ArtifactError, "expected the id 2295 of '<unk>', got -5"),
+        (added(1, True), ArtifactError, "of '<unk>', got True"),
+        (damaged("tokenizer.json", lambda c: c["model"].update(type="LSTM")), ArtifactError, "'LSTM', which koktok does not write"),
+        (damaged("tokenizer.json", lambda c: c["model"].update(type="WordLevel")), ArtifactError, "'WordLevel', which runs no unigram"),
+        (damaged("koktok.toml", None), ArtifactError, "not a readable koktok tokenizer"),
+        (damaged("koktok.toml", b"\xff\xfe"), ArtifactError, "koktok.toml` is not UTF-8"),
+        (damaged("koktok.toml", "[recipe]\nformat = 99"), ArtifactError, "format"),
+        (damaged("koktok.toml", "[recipe]"), ArtifactError, "ends without a line break"),
+        (damaged("koktok.toml", "[recipe\n"), ArtifactError, "koktok.toml is not TOML"),
+        (damaged("koktok.toml", "\0\n"), ArtifactError, "koktok.toml is not TOML"),
+        (damaged("koktok.toml", "recipe = 3\n"), ArtifactError, "damaged: recipe: expected a valid dict.*got 3"),
+        (damaged("koktok.toml", "signature = 3\n"), ArtifactError, "damaged: signature: expected a valid dict.*got 3"),
+        (damaged("koktok.toml", "[signature]\nkind = 3\n"), ArtifactError, "'Unigram', which runs no 3"),
+        (damaged("koktok.toml", "[recipe.train]\nvocab_size = 'many'\n"), ArtifactError, "many"),
+        (damaged("koktok.toml", "[strange]\n"), ArtifactError, "damaged: strange: Extra inputs are not permitted"),
     ],
     "formats": [
         (calls(lambda: in_version_2(SPACED, {})), ArtifactError, "where no other pre-tokenizer follows"),
@@ -370,6 +510,23 @@ ERRORS: dict[str, list[Row]] = {
         (calls(lambda: read_lines(["a", 3])), InputError, "item 2 is a `int`; expected a record with the field"),
         (calls(lambda: read_lines([{"body": "a"}])), InputError, 'item 1 has no field "text"; it has: "body"'),
         (calls(lambda: read_lines(["a\ud800"])), InputError, "item 1 holds a lone surrogate"),
+        *((reading(name, LFS), InputError, r"is a Git LFS pointer, not the file\nhint: git lfs pull")
+          for name in ("a.txt", "b.jsonl", "c.csv")),
+        (reading("a.jsonl", '{"text": null}\n{"id": 1, "body": "b"}\n'), InputError, r'line 2 has no field "text"; it has: "id", "body"'),
+        (reading("a.jsonl", '{"text": 3, "body": "b"}\n'), InputError, r'(?s)line 1: the field "text" is a `int`.*--field body'),
+        (reading("a.jsonl", '{"text": "a"}\n', field="body"), InputError, r'(?s)no field "body"; it has: "text".*hint: --field text'),
+        (reading("a.jsonl", '"a"\n'), InputError, r"line 1 is a `str`; expected a record"),
+        (reading("a.jsonl", '{"text": \n'), InputError, r"a\.jsonl`, line 1 is not JSON"),
+        (reading("a.csv", "id,body\n1,a\n"), InputError, r'the header, has no field "text"; it has: "id", "body"'),
+        (reading("a.csv", "id,text\n1\n"), InputError, "line 2 has 1 columns; the header has 2"),
+        (reading("a.csv", 'id,text\n1,"a"b\n'), InputError, r"a\.csv`, line 2 is not CSV"),
+        (reading("a.tsv", "id\ttext\n1\ta\tb\n"), InputError, "line 2 has 3 columns; the header has 2"),
+        (named("no.txt"), InputError, r"(?s)there is no file or folder .*no.txt.*\nhint: "),
+        (named("newz.txt", "news.txt"), InputError, r"did you mean `.*news\.txt`"),
+        (named("", "x.pdf"), InputError, r"(?s)the folder .* holds no file that koktok reads .*\.jsonl.*\nhint: "),
+        (named("*.md", "a.txt"), InputError, r"(?s)no file matches .*\*\.md.*\nhint: "),
+        (named("a.json", "a.json"), InputError, r"(?s)is \.json; expected text or JSON lines.*hint: jq -c"),
+        (named("*.html", "a.html"), InputError, r"(?s)is \.html.*hint: pandoc"),
         (lambda here: read_lines([Source.of(here.file("가"))] * 2), InputError, "two sources are named `a`"),
         (calls(lambda: count_words("나는 집에")), InputError, "expected lines, got one `str`"),
         (calls(lambda: Shards(holdout=-0.1)), UsageError, "expected a share of 0 to 1, got -0.1"),
@@ -385,6 +542,21 @@ ERRORS: dict[str, list[Row]] = {
         *each([{"split": "word"}, {"digits": "four"}, {"split": None}], lambda bad: Pattern(**bad), InputError, "expected: one of"),
         (calls(lambda: PublishedPattern(name="llama4")), InputError, "expected: koktok, gpt2"),
         *each(NO_CUTS, lambda cut: hangul.split_cuts("갔다a", [cut]), InputError, "expected"),
+    ],
+    "corpora": [
+        (recipe_of(beside="x = "), CorpusError, r"test\.toml.* cannot be read: "),
+        (recipe_of(beside="source = []"), CorpusError, "one of the two"),
+        (recipe_of('kind = "local"\npath = "a"', beside='licnce = "x"'), CorpusError, "`licnce`; did you mean `licence`.*Allowed: name, title"),
+        (recipe_of('kind = "local"\npaht = "a"'), CorpusError, "`source 1 paht`; did you mean `path`.*Allowed: name, format"),
+        (recipe_of('kind = "ftp"'), CorpusError, "source 1: .*'ftp'.*'pypi', 'git', 'local'"),
+        (recipe_of('kind = "local"'), CorpusError, r"test\.toml.*source 1 path: Field required"),
+        (recipe_of('kind = "git"\nrepository = "ftp://x"\ncommit = "0"'), CorpusError, r"repository: String should match pattern '\^\(https://"),
+        (recipe_of(*['kind = "local"\npath = "a"'] * 2), CorpusError, "two sources are called `a`"),
+        (lambda here: find(str(here.link("zero.toml", "/dev/zero"))), CorpusError, r"zero\.toml` cannot be read: it has more than 1024 KiB"),
+        (calls(lambda: fetch("dmo")), CorpusError, r"(?s)no corpus `dmo`; there are: bench-ko, .*demo, .*did you mean `corpus:demo`"),
+        (calls(lambda: find("../demo")), CorpusError, r"no corpus `\.\./demo`"),
+        (calls(lambda: find("no.toml")), CorpusError, r"`no\.toml` cannot be read"),
+        (calls(lambda: Source.of("corpus:mini")), InputError, "got the corpus `corpus:mini`"),
     ],
     "segment": [
         (calls(lambda: Policy.parse("jossa")), UsageError, r"got `jossa`.*\nhint: --policy none, josa"),
@@ -404,6 +576,9 @@ ERRORS: dict[str, list[Row]] = {
     "training": [
         (calls(lambda: train_simple(WORDS, "ngram", vocab_size=300, n=1)), UsageError, "expected n-grams of at least 2"),
         (calls(lambda: train_simple(WORDS, "word", vocab_size=3)), ArtifactError, r"a word vocabulary requires one of .* \[UNK\], <unk>"),
+        (curve({}, 5), InputError, "nothing to measure on"),
+        (curve({"집|에": 1}, 0), InputError, "nothing to measure on"),
+        (curve({"집에": 1}, 9), UsageError, r"no cut between two Hangul syllables.*\nhint: --segmenter kiwi"),
         (calls(lambda: CostWeights.of(1, 1, {"jossa": 1, "rest": 0})), UsageError, "`jossa`"),
         (calls(lambda: CostWeights.of(1, 1, WITHOUT_EOMI)), UsageError, "expected a weight for `eomi`"),
     ],
@@ -421,6 +596,20 @@ ERRORS: dict[str, list[Row]] = {
         (lambda here: read_gold(here.folder / "none"), ArtifactError, "cannot be read"),
         (lambda here: read_gold(here.file("just text\n")), InputError, "no sentence"),
         (lambda here: read_gold(here.file("just text\n"), kind="xml"), UsageError, "expected a kind of gold"),
+        (lambda here: read_spans(here.file("나는 학생이다.\n")), InputError, "expected SQuAD's JSON or lines of character TAB tag"),
+        (lambda here: read_spans(here.file('{"data": 5}')), InputError, "expected SQuAD's JSON"),
+        (lambda here: read_spans(here.file(MISPLACED)), InputError, "is not at 3"),
+        (lambda here: read_spans(here.file("가\tO\n")), InputError, "holds no span"),
+        (lambda here: read_gold(here.file("집에서 갔습니다.\t물/NNG\n", "web.tsv")), InputError, "no morphemes"),
+        (lambda here: read_gold(here.file(f"{KIWI}한 줄\n"), kind="kiwi"), InputError, "line 2 is not a sentence, a tab and morphemes"),
+        (lambda here: read_gold(here.file(f"집에\t집/NNG+에/JKB\n{KIWI}", "a.pos")), InputError, "line 2 has a text of several words"),
+        (calls(lambda: Text.of({"a": "가"})), InputError, "one `str`"),
+        (calls(lambda: describe("M99")), UsageError, "not a metric"),
+        (calls(lambda: diagnose(load("syllables"))), UsageError, "`syllables` has no closed vocabulary"),
+        (calls(lambda: measure([], Shown())), UsageError, "at least one tokenizer"),
+        (calls(lambda: measure(SYLLABLES, Shown())), UsageError, "expected text, gold"),
+        (calls(lambda: measure(SYLLABLES, Shown(golds=[GOLD, GOLD]))), UsageError, "two gold corpora are called `tiny`"),
+        (calls(lambda: measure(SYLLABLES, Shown(golds=[GOLD]), reference="package:nothing")), UsageError, "`package:nothing` cannot run"),
         (calls(lambda: score(load("bytes"), Material())), UsageError, "expected text, gold or spans"),
         (calls(lambda: Parallel(["가"], [])), UsageError, "as many lines"),
     ],

@@ -210,14 +210,6 @@ def test_references_are_loaded(tmp_path: Path) -> None:
     assert ours.encode("가").ids == load("bytes").encode("가").ids == [234, 176, 128]
     assert load("bytes").decode([234, 176, 128]) == "가"
     assert load(ours.save(tmp_path / "kept")) == ours
-    for reference, message in (("syllables", "has no vocabulary"), ("package:none", "no package is known")):
-        with pytest.raises(UsageError, match=message):
-            load(reference).vocab  # noqa: B018
-    with pytest.raises(UsageError, match="cannot be saved in a folder"):
-        load("bytes").save(tmp_path / "bytes")
-    assert not (tmp_path / "bytes").exists()
-    with pytest.raises(UsageError, match="needs no options; they are for paths"):
-        load("bytes", pattern="gpt2")
 
 
 def test_a_tekken_file_is_kept_as_ranks(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from conftest import read_lines
 
 from koktok.corpora.paths import as_source, as_text
-from koktok.errors import InputError
 from koktok.text.sources import Source
 
 
@@ -34,5 +33,3 @@ def test_corpora_and_files_are_one_source(tmp_path: Path, monkeypatch: pytest.Mo
     source = as_source("corpus:mini", tmp_path / "a.txt", field="body", weight=2)
     assert (source.name, source.weight, source.field) == ("mini+a", 2, "body")
     assert [path.name for path in source.paths] == ["mini.txt", "a.txt"]
-    with pytest.raises(InputError, match="got the corpus `corpus:mini`"):
-        Source.of("corpus:mini")

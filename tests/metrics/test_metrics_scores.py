@@ -21,7 +21,7 @@ from strategies import korean_text
 
 from koktok.adapters import load
 from koktok.adapters.trivial import OpenVocabulary
-from koktok.errors import InputError, UsageError
+from koktok.errors import UsageError
 from koktok.metrics import (
     GoldPage,
     Material,
@@ -348,8 +348,6 @@ def test_the_digest_of_a_text_knows_lines_and_domains() -> None:
     }
     assert len(digests) == 3
     assert Text.of({"a": ["가"]}).digest == Text.of({"a": [unicodedata.normalize("NFD", "가"), " "]}).digest
-    with pytest.raises(InputError, match="one `str`"):
-        Text.of({"a": "가"})
 
 
 # ── the other texts ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -490,5 +488,3 @@ def test_ids_are_distinct_and_numbers_gather() -> None:
     assert len({m.id for m in metrics().values()}) == len(metrics())
     assert {m.id for m in describe("m10")} >= {"M10a.f1", "M10b.r", "M10d"}
     assert all(not m.id.startswith("M10") for m in describe("M1"))
-    with pytest.raises(UsageError, match="not a metric"):
-        describe("M99")

@@ -6,7 +6,6 @@ import json
 import unicodedata
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
@@ -14,7 +13,6 @@ from typer.testing import CliRunner
 
 from koktok.adapters import load
 from koktok.cli import app
-from koktok.errors import InputError
 from koktok.metrics import Material, Settings, score
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
 from koktok.text.normalize import normalized
@@ -56,20 +54,6 @@ def test_text_that_is_not_nfc_is_left_out_and_counted(tmp_path: Path) -> None:
     decomposed = "".join(f"{char}\tB-LC\n" for char in unicodedata.normalize("NFD", "서울"))
     corpus = of_text(tmp_path, NER + "\n" + decomposed)
     assert (len(corpus.texts), corpus.skipped) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("나는 학생이다.\n", "expected SQuAD's JSON or lines of character TAB tag"),
-        ('{"data": 5}', "expected SQuAD's JSON"),
-        (json.dumps(SQUAD).replace('"answer_start": 0', '"answer_start": 3'), "is not at 3"),
-        ("가\tO\n", "holds no span"),
-    ],
-)
-def test_a_file_of_another_kind_is_one_error(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=message):
-        of_text(tmp_path, text)
 
 
 @given(st.data())

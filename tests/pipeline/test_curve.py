@@ -13,7 +13,7 @@ from reference.trainers import train_unigrams
 
 import koktok
 from koktok.count import count_words
-from koktok.errors import InputError, UsageError, VocabSizeError
+from koktok.errors import UsageError, VocabSizeError
 from koktok.model.models import model_for
 from koktok.model.vocab import Vocab
 from koktok.pipeline.baseline import compare
@@ -29,7 +29,6 @@ from koktok.pipeline.curve import (
 )
 from koktok.recipe import Recipe
 from koktok.report.frontier import draw, flags, to_json, to_markdown
-from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.training.job import Job
 from koktok.training.unigram_point import PRESETS
@@ -280,20 +279,6 @@ def test_the_trivial_row(held, eojeols):
 
 
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_words_without_cuts_have_no_curve(mini):
-    whole = segment_counts(count_words(mini[:20]), Whitespace(), Policy.parse("morphemes"))
-    with pytest.raises(UsageError, match="no cut between two Hangul syllables") as caught:
-        frontier(Job(whole, 1), whole, held_eojeols=whole.total, vocab_sizes=[10**9])  # told before any training
-    assert caught.value.hint == "--segmenter kiwi"
-
-
-@pytest.mark.parametrize(("held", "eojeols"), [({}, 5), ({"집|에": 1}, 0)])
-def test_nothing_held_out(held, eojeols):
-    counts = SegmentedCounts.from_marked({"집|에": 9})
-    with pytest.raises(InputError, match="nothing to measure on"):
-        frontier(Job(counts, 300), SegmentedCounts.from_marked(held), held_eojeols=eojeols, vocab_sizes=[300])
 
 
 @pytest.mark.parametrize(

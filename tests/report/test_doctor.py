@@ -11,7 +11,6 @@ import pytest
 from conftest import MINI, koktok
 
 from koktok.adapters import load
-from koktok.errors import UsageError
 from koktok.hangul import KS_X_1001
 from koktok.model.vocab import Vocab
 from koktok.recipe import Recipe
@@ -139,11 +138,6 @@ def test_byte_level_vocabularies_have_broken_pieces(tmp_path: Path) -> None:
     assert partial.count >= 128  # every byte above ASCII, and merges that stop inside a syllable
     assert partial.severity == "note"
     assert all(re.search("<0x[89A-F][0-9A-F]>", text) for _, text, _ in partial.examples)
-
-
-def test_an_analyser_has_nothing_to_list() -> None:
-    with pytest.raises(UsageError, match="`syllables` has no closed vocabulary"):
-        diagnose(load("syllables"))
 
 
 def test_scripts_and_severities() -> None:

@@ -18,7 +18,7 @@ from hypothesis import example as example_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.errors import ArtifactError, UsageError
+from koktok.errors import ArtifactError
 from koktok.metrics import Definition, Difference, Scores, Settings, Text, Value
 from koktok.metrics.gold import GoldCorpus
 from koktok.report import Report, to_html, to_markdown
@@ -371,15 +371,6 @@ def test_f1_at_equal_tokens_is_read_off_the_line_between_two_rows() -> None:
     assert [ours for *_, ours in found] == pytest.approx([0.6 + 0.05 * 0.05 / 0.2, 0.7125])
 
 
-def test_what_cannot_be_asked() -> None:
-    with pytest.raises(UsageError, match="at least one tokenizer"):
-        measure([], material())
-    with pytest.raises(UsageError, match="expected text, gold"):
-        measure([Entry("syllables")], Material())
-    with pytest.raises(UsageError, match="reference `package:nothing` cannot run"):
-        measure([Entry("syllables")], material(), reference="package:nothing")
-
-
 def test_sentences_to_show_are_drawn_by_seed_and_fit_a_line() -> None:
     shown = showcase(LINES, 5, 0)
     assert shown == showcase(LINES, 5, 0) != showcase(LINES, 5, 1)
@@ -409,12 +400,6 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
     assert [text.name for text in found.texts] == ["kaist/text", "gsd/text"]
     assert [row.name.split("/")[0] for row in found.rows] == ["kaist", "gsd"]
     assert {"boundary_f1@kaist/dev", "boundary_f1@gsd/dev"} <= found.rows[0].values.keys()
-
-
-def test_two_gold_corpora_of_one_name_are_refused() -> None:
-    gold = material().golds[0]
-    with pytest.raises(UsageError, match=f"two gold corpora are called `{gold.name}`"):
-        measure([Entry("syllables")], Material(golds=[gold, gold]))
 
 
 def test_the_summary_is_printed_and_the_file_is_the_last_line(tmp_path: Path) -> None:

@@ -183,26 +183,6 @@ def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("files", "given", "message"),
-    [
-        ({}, "no.txt", "there is no file or folder .*no.txt"),
-        ({"news.txt": "x"}, "newz.txt", r"did you mean `.*news\.txt`"),
-        ({"d/x.pdf": "x"}, "d", r"the folder .*d` holds no file that koktok reads .*\.jsonl"),
-        ({"a.txt": "x"}, "*.md", r"no file matches .*\*\.md"),
-        ({"a.json": "[]"}, "a.json", r"(?s)is \.json; expected text or JSON lines.*hint: jq -c"),
-        ({"a.html": "<p>"}, "*.html", r"(?s)is \.html.*hint: pandoc"),
-    ],
-)
-def test_paths_that_name_no_text(tmp_path: Path, files: dict[str, str], given: str, message: str) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        write(tmp_path / name, text)
-    with pytest.raises(InputError, match=message) as caught:
-        Source.of(f"{tmp_path}/{given}")
-    assert caught.value.hint
-
-
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "a.txt", "가")
 
@@ -342,13 +322,6 @@ def test_texts_of_chats(suffix: str, tmp_path: Path) -> None:
     assert read_documents([{"texts": ["가", None, "나"]}], field="texts[]") == ["가\n나"]
 
 
-def test_a_pointer_of_git_lfs_is_named(tmp_path: Path) -> None:
-    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
-    for name in ("a.txt", "b.jsonl", "c.csv"):
-        with pytest.raises(InputError, match=r"is a Git LFS pointer, not the file\nhint: git lfs pull"):
-            read(write(tmp_path / name, pointer))
-
-
 @pytest.mark.parametrize("packed", ["", ".gz"])
 @pytest.mark.parametrize(
     ("data", "message"),
@@ -431,30 +404,6 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 # Records
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "field", "message"),
-    [
-        (
-            "a.jsonl",
-            '{"text": null}\n{"id": 1, "body": "b"}\n',
-            None,
-            r'a\.jsonl`, line 2 has no field "text"; it has: "id", "body"',
-        ),
-        ("a.jsonl", '{"text": 3, "body": "b"}\n', None, r'(?s)line 1: the field "text" is a `int`.*--field body'),
-        ("a.jsonl", '{"text": "a"}\n', "body", r'(?s)no field "body"; it has: "text".*hint: --field text'),
-        ("a.jsonl", '"a"\n', None, r"line 1 is a `str`; expected a record"),
-        ("a.jsonl", '{"text": \n', None, r"a\.jsonl`, line 1 is not JSON"),
-        ("a.csv", "id,body\n1,a\n", None, r'the header, has no field "text"; it has: "id", "body"'),
-        ("a.csv", "id,text\n1\n", None, "line 2 has 1 columns; the header has 2"),
-        ("a.csv", 'id,text\n1,"a"b\n', None, r"a\.csv`, line 2 is not CSV"),
-        ("a.tsv", "id\ttext\n1\ta\tb\n", None, "line 2 has 3 columns; the header has 2"),
-    ],
-)
-def test_records_without_text(tmp_path: Path, name: str, data: str, field: str | None, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read(write(tmp_path / name, data), field=field)
 
 
 def test_blank_lines_between_records_are_nothing(tmp_path: Path) -> None:

@@ -62,62 +62,6 @@ def test_offsets_of_text_that_normalization_changes(folds: dict, raw: str, expec
     assert [(token, *span) for token, span in zip(seen, encoding.offsets, strict=True)] == expected
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda d: (d / "tokenizer.json").write_text("{"), "damaged or not koktok's"),
-        (lambda d: (d / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "damaged or not koktok's"),
-        (lambda d: (d / "tokenizer.json").unlink(), "tokenizer.json` cannot be read"),
-        (lambda d: (d / "koktok.toml").unlink(), "not a readable koktok tokenizer"),
-        (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "koktok.toml` is not UTF-8"),
-        (lambda d: (d / "koktok.toml").write_text("[recipe]\nformat = 99"), "format"),
-        (lambda d: (d / "koktok.toml").write_text("[recipe]"), "ends without a line break"),
-        (lambda d: (d / "koktok.toml").write_text("[recipe\n"), "koktok.toml is not TOML"),
-        (
-            lambda d: (d / "koktok.toml").write_text("signature = 3\n"),
-            "damaged: signature: expected a valid dict.*got 3",
-        ),
-        (lambda d: (d / "koktok.toml").write_text("[strange]\n"), "damaged: strange: Extra inputs are not permitted"),
-        (
-            lambda d: _edit(
-                d, lambda c: c["model"]["vocab"].remove(max(c["model"]["vocab"], key=lambda row: len(row[0])))
-            ),
-            "expected the id 2294 of '<pad>', got 2295",
-        ),
-        (lambda d: _edit(d, _longer), "was changed: its digest differs from that in koktok.toml"),
-        (lambda d: _edit(d, lambda c: c["added_tokens"][-1].update(id=2**31)), "of '<mask>', got 2147483648"),
-        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=-5)), "expected the id 2295 of '<unk>', got -5"),
-        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=True)), "of '<unk>', got True"),
-        (
-            lambda d: _edit(d, lambda c: c["model"]["vocab"].pop(0)),
-            "expected a tokenizer.json with the 256 byte pieces first",
-        ),
-        (lambda d: _edit(d, lambda c: c["model"].update(type="LSTM")), "'LSTM', which koktok does not write"),
-        (lambda d: _edit(d, lambda c: c["model"].update(type="WordLevel")), "'WordLevel', which runs no unigram"),
-    ],
-)
-def test_damaged_folders_are_refused(
-    trained: Trained, tmp_path: Path, damage: Callable[[Path], None], message: str
-) -> None:
-    folder = tmp_path / "tokenizer"
-    shutil.copytree(trained(), folder)
-    damage(folder)
-    with pytest.raises(ArtifactError, match=message):
-        TrainedTokenizer.load(folder)
-
-
-def _longer(content: dict) -> None:
-    """A piece that is another one, of the same score."""
-    row = max(content["model"]["vocab"], key=lambda row: len(row[0]))
-    row[0] = row[0][:-1]
-
-
-def _edit(folder: Path, change: Callable[[dict], object]) -> None:
-    content = json.loads((folder / "tokenizer.json").read_text())
-    change(content)
-    (folder / "tokenizer.json").write_text(json.dumps(content))
-
-
 def test_a_vocabulary_of_ours_alone_is_saved_and_damage_is_seen(trained: Trained, tmp_path: Path) -> None:
     """No library runs an n-gram vocabulary as we do, so nothing is there for one to load."""
     folder = tmp_path / "tokenizer"
