@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import venv
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from koktok.files import workplace
 from koktok.model.vocab import KINDS
 from koktok.pipeline.train import train
 from koktok.recipe import Recipe
+from koktok.segment import workers
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.sources import Source, read
 
@@ -146,10 +148,32 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+KIWI = KiwiSegmenter()
+ONE_BY_ONE = threading.Lock()
+
+
+class KiwiHere(workers._Child):
+    """In place of a process of its own: Kiwi of this one, unless it is to read a user's dictionary."""
+
+    def ask(self, words: list[str], timeout: float) -> list[str]:
+        if self._analyser[1].get("name") != "kiwi" or self._analyser[1]["user_dictionary"] is not None:
+            return super().ask(words, timeout)
+        with ONE_BY_ONE:
+            return list(KIWI.serialized(words))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _kiwi_once() -> Iterator[None]:
+    """Loading it takes a process more than a second, and a hundred trainings would each start some."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "_Child", KiwiHere)
+        yield
+
+
 @pytest.fixture(scope="session")
 def kiwi() -> KiwiSegmenter:
     """One Kiwi for the whole run: loading it takes seconds."""
-    return KiwiSegmenter()
+    return KIWI
 
 
 def sample_above(monkeypatch: pytest.MonkeyPatch, words: int) -> None:

@@ -41,7 +41,7 @@ VERBS: dict[str, tuple[tuple[object, ...], tuple[object, ...]]] = {
     "export hf": (("export", "{uni}", "--to", "hf", "--style", "bert"), ("--style", "roberta")),
     "export tiktoken": (("export", "{bytes}", "--to", "tiktoken"), ("--name", "other")),
     "export spm": (("export", "{uni}", "--to", "spm"), ("--user-defined", "<s>")),
-    "export gguf": (("export", "{uni}", "--to", "gguf", "-q"), ("--name", "other")),
+    "export gguf": (("export", "{bytes}", "--to", "gguf", "-q"), ("--name", "other")),
     "import": (("import", "{uni}/tokenizer.json"), ()),
     "report": (("report", "syllables", "--text", NEWS, "--resamples", 0, "-q"), ("--extended",)),
     "encode": (("encode", "{uni}", MINI, "--format", "npy"), ()),
