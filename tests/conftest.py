@@ -49,7 +49,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MINI = ROOT / "corpora" / "mini"
 
 PATIENCE = 600_000
-"""Milliseconds that a browser may take: however busy the machine is, only what hangs takes so long."""
+"""Milliseconds that a browser or a kernel may take: however busy the machine is, only what hangs takes so long."""
 
 
 def koktok(

@@ -17,22 +17,26 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import MODELS, read_lines
-from reference.trainers import train_simple
+from reference.trainers import train_simple, train_unigram_em
 
-from koktok import Recipe, Tokenizer, hangul, load
+from koktok import Recipe, Tokenizer, evaluate, hangul, load, train
 from koktok.corpora.fetch import fetch, find
-from koktok.count import count_words
+from koktok.count import Counts, count_words
 from koktok.count.shards import Shards
-from koktok.errors import ArtifactError, CorpusError, InputError, RecipeError, UsageError
+from koktok.errors import ArtifactError, CorpusError, InputError, RecipeError, UsageError, VocabSizeError
+from koktok.files import write_folder
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.gguf import GgufVocab
 from koktok.formats.hf import in_version_2, tokenizer_json
-from koktok.formats.tiktoken import Ranks, ranks_from_text
+from koktok.formats.sentencepiece import model_proto
+from koktok.formats.tiktoken import EXPORT, Ranks, files, ranks_from_text, ranks_of
+from koktok.formats.tiktoken import load as load_ranks
 from koktok.instances import Masking, Packed, Plan, write_packed
 from koktok.instances.word_cuts import WordCuts
 from koktok.metrics import Material, Parallel, Text, describe, score
 from koktok.metrics.gold import GoldCorpus, read_gold
 from koktok.metrics.gold.spans import read_spans
+from koktok.model.special import style_for
 from koktok.model.vocab import Vocab
 from koktok.pipeline.curve import frontier
 from koktok.report.doctor import diagnose
@@ -47,9 +51,10 @@ from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
 from koktok.token_files import write_token_files
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.restyle import restyle
+from koktok.tokenizer.restyle import chat_template_of, restyle
 from koktok.training.job import Job
 from koktok.training.lattice import CostWeights
+from koktok.training.superwords import segment_runs
 
 
 @dataclass
@@ -221,6 +226,18 @@ def recipe_of(*sources: str, beside: str = "") -> Callable[[Here], object]:
     return lambda here: find(str(here.file(text, "test.toml")))
 
 
+def export(**change: Any) -> Callable[[Here], object]:
+    """`load` of an export for tiktoken whose description says something else."""
+
+    def call(here: Here) -> object:
+        folder = write_folder(here.folder / "out", files(ranks_of(TINY, Pattern(), "tiny"), "nfc"), EXPORT)
+        told = json.loads((folder / "tiktoken.json").read_text())
+        (folder / "tiktoken.json").write_text(json.dumps(told | change))
+        return load_ranks(folder)
+
+    return call
+
+
 def gguf(**change: Any) -> Callable[[Here], object]:
     good = {"model": "llama", "pre": "default", "tokens": ("a", "b"), "scores": (), "types": (1, 1), "roles": {}}
     return lambda _: GgufVocab(**good | change)  # type: ignore[arg-type]
@@ -259,6 +276,7 @@ BYTES = {bytes([i]): i for i in range(256)}
 WORDS = SegmentedCounts.from_marked({" 학교|에서": 4})
 RANKS = "".join(f"{base64.b64encode(piece).decode()} {i}\n" for piece, i in BYTES.items())
 BPE = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+TINY = Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=["</s>"])
 MISPLACED = (
     '{"data": [{"paragraphs": [{"context": "학교", "qas": [{"answers": [{"answer_start": 3, "text": "학교"}]}]}]}]}'
 )
@@ -420,6 +438,11 @@ ERRORS: dict[str, list[Row]] = {
         (calls(lambda: Ranks("x", ".", {b"\0": 0}, {})), ArtifactError, "got none for 255, first 0x01"),
         (calls(lambda: Ranks("x", ".", BYTES | {b"ab": -1}, {})), ArtifactError, "expected a whole number from 0 as id of b'ab', got -1"),
         (calls(lambda: Ranks("x", "(", BYTES, {}).encoding()), ArtifactError, "the library tiktoken cannot read `x`"),
+        (export(format=2), ArtifactError, "has format 2; this koktok reads 1"),
+        (export(special_tokens={"</s>": 0}), ArtifactError, r"the id 0 of '</s>' is that of b'!', too"),
+        (calls(lambda: model_proto(plain("가", []).vocab, Pattern(), user_defined=["<x>"])), ArtifactError, "'<x>' is not a special token"),
+        (calls(lambda: style_for("plain", ["<pad>"], template="eos").around()), ArtifactError, "the template `eos` requires a eos_token"),
+        (lambda here: chat_template_of(str(here.folder / "none")), ArtifactError, r"cannot be read.*\nhint: --chat-template chatml \| "),
         (gguf(tokens=("a", "a")), ArtifactError, "the token 'a' is empty or occurs twice"),
         (gguf(tokens=("a", "")), ArtifactError, "the token '' is empty"),
         (gguf(types=(1,)), ArtifactError, "expected a type and a score for each of 2 tokens, got 1 and 0"),
@@ -500,6 +523,18 @@ ERRORS: dict[str, list[Row]] = {
         (changed(pattern="llama3", model="unigram"), RecipeError, "`pattern = .*` is for bpe-bytes, not for unigram"),
         (changed(pattern="llama3", model="bpe-bytes", superwords=0.2), RecipeError, "no superwords"),
         (changed(pattern="llama3", model="bpe-bytes", digits="free"), RecipeError, "itself decides where words"),
+        (changed(blocklist=["/(/"]), RecipeError, "regular expression"),
+        (changed(personal_data="x"), RecipeError, "personal_data"),
+        (changed(keep=0.8, nu=0.4), RecipeError, "same option"),
+        (changed(keep=0.8, model="wordpiece"), RecipeError, "not for wordpiece"),
+        (changed(keep=1.2), RecipeError, "keep"),
+        (changed(keep={"compound": 0.5}), RecipeError, "keep"),
+        (changed(required="ksx1001"), RecipeError, "required"),
+        (changed(required=["가\n"]), RecipeError, "cannot be a piece"),
+        (changed(model="wordpiece", prefix_space=True), RecipeError, "`prefix_space` is for"),
+        (changed(preset="aligned", model="wordpiece"), RecipeError, "`preset = aligned` is for koktok's own trainers of unigram"),
+        (changed(preset="aligned", model="bpe", backend="spm"), RecipeError, "`preset = aligned` is for koktok's own trainers of unigram"),
+        (changed(template="bos", specials=("<unk>",)), RecipeError, r"the template `bos` requires a bos_token.*\nhint: .*--specials"),
         (changed(jamo="sometimes"), RecipeError, "`jamo` is 'sometimes': expected true, false"),
     ],
     "text": [
@@ -576,6 +611,11 @@ ERRORS: dict[str, list[Row]] = {
     "training": [
         (calls(lambda: train_simple(WORDS, "ngram", vocab_size=300, n=1)), UsageError, "expected n-grams of at least 2"),
         (calls(lambda: train_simple(WORDS, "word", vocab_size=3)), ArtifactError, r"a word vocabulary requires one of .* \[UNK\], <unk>"),
+        (calls(lambda: segment_runs(Counts.from_mapping({"그는 사람은": 1}), WORDS)), InputError, "'그는', which was not segmented"),
+        (calls(lambda: train_unigram_em(WORDS, vocab_size=250)), VocabSizeError, "expected at least"),
+        (lambda here: train([here.file("가\n"), "나는 집에 간다."]), InputError, "expected a path"),
+        (calls(lambda: train(["가"], 3000)), UsageError, r"got a int\nhint: koktok.train\(text, vocab_size=3000\)"),  # type: ignore[arg-type]
+        (calls(lambda: train([""], Recipe().changed(segmenter="whitespace"))), InputError, "no word to train on"),
         (curve({}, 5), InputError, "nothing to measure on"),
         (curve({"집|에": 1}, 0), InputError, "nothing to measure on"),
         (curve({"집에": 1}, 9), UsageError, r"no cut between two Hangul syllables.*\nhint: --segmenter kiwi"),
@@ -606,6 +646,9 @@ ERRORS: dict[str, list[Row]] = {
         (calls(lambda: Text.of({"a": "가"})), InputError, "one `str`"),
         (calls(lambda: describe("M99")), UsageError, "not a metric"),
         (calls(lambda: diagnose(load("syllables"))), UsageError, "`syllables` has no closed vocabulary"),
+        (calls(lambda: evaluate([], ["가"])), UsageError, "no tokenizer"),
+        (calls(lambda: evaluate(lambda text: [(1, len(text) + 1)], ["가"])), UsageError, "places in order inside the text from `<lambda>`"),
+        (calls(lambda: evaluate(str.split, ["가"])), UsageError, "expected pairs of numbers from `split`"),
         (calls(lambda: measure([], Shown())), UsageError, "at least one tokenizer"),
         (calls(lambda: measure(SYLLABLES, Shown())), UsageError, "expected text, gold"),
         (calls(lambda: measure(SYLLABLES, Shown(golds=[GOLD, GOLD]))), UsageError, "two gold corpora are called `tiny`"),

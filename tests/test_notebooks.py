@@ -8,7 +8,7 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
@@ -18,7 +18,7 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 def test_a_notebook_runs(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     kept = [_printed(cell) for cell in notebook.cells]
-    nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, kernel_name="python3", startup_timeout=PATIENCE // 1000).execute()
     assert [_printed(cell) for cell in notebook.cells] == kept
     assert any(kept), "a notebook shows something"
 

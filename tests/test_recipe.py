@@ -6,7 +6,6 @@ import pickle
 
 import pytest
 
-from koktok.errors import RecipeError
 from koktok.hangul import KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.recipe import Recipe, SourceRecord
 
@@ -40,13 +39,6 @@ def test_the_model_decides_what_is_left_open() -> None:
     assert Recipe().changed(train={"model": "word"}).train.specials == Recipe().train.specials
     assert Recipe().changed(train={"model": "jamo"}).jamo
     assert not Recipe().changed(train={"model": "syllable"}).jamo
-
-
-@pytest.mark.parametrize("ignoring", [{"model": "wordpiece"}, {"model": "bpe", "backend": "spm"}])
-def test_a_preset_that_the_trainer_would_ignore_is_refused(ignoring: dict[str, str]) -> None:
-    with pytest.raises(RecipeError, match="`preset = aligned` is for koktok's own trainers of unigram"):
-        Recipe().changed(preset="aligned", **ignoring)
-    assert Recipe().changed(**ignoring).train.preset == "lm"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from strategies import eojeols, nfd_text, syllables
 
 from koktok import load
-from koktok.errors import ArtifactError
 from koktok.formats.sentencepiece import differences, model_proto, rules
 from koktok.model.vocab import Vocab
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
@@ -145,5 +144,3 @@ def test_user_defined_symbols_are_found_and_control_symbols_are_not() -> None:
         True,
     )
     assert spm.is_byte(0)
-    with pytest.raises(ArtifactError, match="'<x>' is not a special token"):
-        model_proto(vocab, Pattern(), user_defined=["<x>"])

@@ -80,15 +80,3 @@ class TestFolder:
         with pytest.raises(ArtifactError, match="cannot be read") as caught:
             load(folder)
         assert caught.value.hint
-
-    def test_of_a_newer_format(self, folder: Path) -> None:
-        spec = json.loads((folder / "tiktoken.json").read_text())
-        (folder / "tiktoken.json").write_text(json.dumps(spec | {"format": 2}))
-        with pytest.raises(ArtifactError, match="has format 2; this koktok reads 1"):
-            load(folder)
-
-    def test_ids_twice_in_a_folder(self, folder: Path) -> None:
-        spec = json.loads((folder / "tiktoken.json").read_text())
-        (folder / "tiktoken.json").write_text(json.dumps(spec | {"special_tokens": {"</s>": 0}}))
-        with pytest.raises(ArtifactError, match=r"the id 0 of '</s>' is that of b'!', too"):
-            load(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ from koktok.count import Counts, count_words, sample, shards, words_of
 from koktok.count.counting import counting, read
 from koktok.count.prepared import prepare
 from koktok.count.sample import Sample
-from koktok.errors import InputError, KoktokError, VocabSizeError
+from koktok.errors import KoktokError, VocabSizeError
 from koktok.metrics.borders import border_share
 from koktok.metrics.silver import Silver
 from koktok.pipeline import words
@@ -195,11 +196,6 @@ def test_no_table_of_all_words_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0 < max(sizes) < distinct / 3
 
 
-def test_text_without_a_word_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no word to train on"):
-        train([write(tmp_path / "a.txt", "\n\n\n")], PLAIN)
-
-
 def test_undecodable_lines_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(TEXT.encode() + b"\xff\xfe\n" + "너는 집에\n".encode())
     made = train([Source.of(tmp_path / "a.txt")], PLAIN)
@@ -222,25 +218,32 @@ MORE = {model: {"model": model} for model in ("bpe", "wordpiece-bytes", "morphem
 
 TRAINING = """
 import json, sys
-from koktok import train
-from koktok.text.sources import Source
-texts, threads, out, recipes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
-for name, fields in recipes.items():
-    source = Source.of(*texts.split(","), name="x")
-    train([source], cache=False, threads=threads, vocab_size=1200, **fields).tokenizer.save(f"{out}/{name}")
+from conftest import KiwiHere
+from koktok.segment import workers
+from test_build import saved
+workers._Child = KiwiHere
+saved(int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]))
 """
+
+
+def saved(threads: int, out: str, recipes: dict[str, dict[str, Any]]) -> None:
+    """A folder a recipe, and every word is analysed."""
+    source = Source.of(MINI / "news.txt", MINI / "essay.txt", name="x")
+    for name, fields in recipes.items():
+        recipe = Recipe().changed(vocab_size=1200, **fields)
+        train([source], recipe, cache=False, threads=threads).tokenizer.save(f"{out}/{name}")
 
 
 @pytest.mark.parametrize("recipes", [EVERY, pytest.param(MORE, marks=pytest.mark.slow)])
 def test_the_same_bytes_in_any_process_with_any_threads(recipes: dict[str, dict[str, Any]], tmp_path: Path) -> None:
-    """Law 5."""
-    texts = f"{MINI / 'news.txt'},{MINI / 'essay.txt'}"
-    for seed, threads in (("1", "1"), ("2", "2")):
-        words = [sys.executable, "-c", TRAINING, texts, threads, str(tmp_path / seed), json.dumps(recipes)]
-        subprocess.run(words, check=True, cwd=ROOT, env={"PYTHONHASHSEED": seed})
+    """Law 5: in this process, and in one with a hash seed of its own."""
+    saved(1, str(tmp_path / "1"), recipes)
+    command = [sys.executable, "-c", TRAINING, "2", str(tmp_path / "2"), json.dumps(recipes)]
+    paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests", Path(__file__).parent)))
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": paths})
     one, two = (
-        {path.relative_to(tmp_path / seed): path.read_bytes() for path in (tmp_path / seed).glob("*/*")}
-        for seed in "12"
+        {path.relative_to(place): path.read_bytes() for path in place.glob("*/*")}
+        for place in (tmp_path / "1", tmp_path / "2")
     )
     assert {path.parent.name for path in one if path.name in ("tokenizer.json", "vocab.json")} == {*recipes}
     assert one == two

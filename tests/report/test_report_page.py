@@ -54,6 +54,7 @@ def pages(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[
 def test_rows_are_sorted_and_the_language_changes(browser: Any, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(to_html(example()), encoding="utf-8")
     page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{(tmp_path / 'page.html').as_uri()}#ko")
     orders = []
     for _ in range(3):

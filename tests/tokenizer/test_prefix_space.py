@@ -13,7 +13,6 @@ from strategies import korean_text
 from transformers import AutoTokenizer
 
 from koktok import Recipe, Tokenizer, load, train
-from koktok.errors import RecipeError
 from koktok.tokenizer.restyle import restyle
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -102,8 +101,6 @@ def test_the_model_and_the_style_decide_by_default() -> None:
     assert bert.changed(train={"vocab_size": 8000}).pretokenize.prefix_space
     assert not bert.changed(special={"style": "gpt"}).pretokenize.prefix_space
     assert Recipe.from_toml(bert.to_toml()) == bert
-    with pytest.raises(RecipeError, match="`prefix_space` is for"):
-        Recipe().changed(train={"model": "wordpiece"}, pretokenize={"prefix_space": True})
 
 
 def test_another_style_changes_no_ids(trained: Callable[..., Path]) -> None:

@@ -6,7 +6,6 @@ from reference.trainers import train_unigram
 
 import koktok.training.price
 from koktok.count import Counts, words_of
-from koktok.errors import InputError
 from koktok.model.models import UnigramModel
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.candidates import CandidatePolicy, mine
@@ -29,8 +28,6 @@ def test_cuts_of_runs_are_those_of_their_words():
     found = {run: runs().pieces(i) for i, run in enumerate(runs().words)}
     assert found["그는 할 수 있다."] == ["그", "는 할 수 있", "다."]
     assert found["그는 갈 수 없다."] == ["그", "는 갈 수 없", "다."]
-    with pytest.raises(InputError, match="' 사람은', which was not segmented"):
-        segment_runs(Counts.from_mapping({"그는 사람은": 1}), SegmentedCounts.from_marked({"그|는": 1}))
 
 
 def test_frequency_is_that_of_the_eojeol():
