@@ -229,8 +229,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             with workplace(out.parent / "turn", wait=600):  # another worker of xdist may be training the same
                 if not out.exists():
                     recipe = Recipe().changed(**changes)
-                    tokenizer = train([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
-                    tokenizer.save(out)
+                    text = Source.of(*sorted(MINI.glob("*.txt")), name="mini")
+                    train([text], recipe, cache=shared).tokenizer.save(out)
             made[key] = out
         return made[key]
 

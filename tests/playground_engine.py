@@ -24,6 +24,7 @@ const asked = {
     const { ids, spans } = tokenizer.encode(line), special = tokenizer.encode(line, { allowed: "all" });
     return [ids, spans, special.ids, special.spans, tokenizer.decode(ids), tokenizer.normalize(line)];
   }),
+  ids: (lines) => lines.map((line) => tokenizer.encode(line).ids),
   nBest: ([pretoken, n]) => tokenizer.model.nBest(pretoken, n).map(({ ids, spans, score }) => [ids, spans, score]),
   replay: ([pretoken]) => tokenizer.model.replay(pretoken).map(({ rank, at, parts }) => [rank, at, parts]),
   stream: (ids) => {

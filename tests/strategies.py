@@ -160,9 +160,9 @@ def eojeols() -> SearchStrategy[str]:
 
 
 def korean_text() -> SearchStrategy[str]:
-    """Everything above, mixed; the empty string too."""
+    """Everything above, mixed; the empty string too. One text of five is a long word: more of them would take most of the time."""
     parts = st.one_of(
         syllables(), compat_jamo(), conjoining_jamo(), nfd_text(), old_hangul(), hanja(), emoji(), whitespace(),
         specials(), digits(), latin(), nasty(), any_text(), eojeols(),
     )  # fmt: skip
-    return st.one_of(st.lists(parts, max_size=6).map("".join), long_words())
+    return st.one_of(*(st.lists(parts, max_size=6).map("".join) for _ in range(4)), long_words())

@@ -263,7 +263,7 @@ def playground(kind: Kind) -> Ids | None:
     if not kind.node:
         return None
     kind.node.load(kind.ours)
-    return lambda texts: [row[0] for row in kind.node.ask("encode", texts)]
+    return lambda texts: kind.node.ask("ids", texts)
 
 
 NORMALIZED = ("sentencepiece_model", "tiktoken", "imported_ranks")
