@@ -164,8 +164,10 @@ class KiwiHere(workers._Child):
 
 @pytest.fixture(autouse=True, scope="session")
 def _kiwi_once() -> Iterator[None]:
-    """Loading it takes a process more than a second, and a hundred trainings would each start some."""
+    """Loading it takes a second or two, and a hundred trainings and reports would each do so."""
+    load = KiwiSegmenter._load
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KiwiSegmenter, "_load", lambda asked: load(KIWI if asked._dictionary is None else asked))
         patch.setattr(workers, "_Child", KiwiHere)
         yield
 
