@@ -68,7 +68,7 @@ def blocks(page: Path) -> list[Block]:
     found = []
     pattern = r"^(?:<!-- ([^\n]*) -->\n+)?( *)```(\w*)\n(.*?)^ *```$"
     for note, _, language, text in re.findall(pattern, page.read_text(encoding="utf-8"), re.M | re.S):
-        typed = text.startswith(PROGRAMS)
+        typed = text.startswith(tuple(f"{program} " for program in PROGRAMS))
         kind = language or ("session" if text.startswith("$ ") else "sh" if typed else "text")
         needs = note.partition("needs: ")[2].split()
         if note in ("run", "test"):  # .ci/run does
