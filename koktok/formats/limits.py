@@ -17,6 +17,9 @@ from koktok.model.vocab import KINDS, Vocab
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
 from koktok.text.pretokenize import Pattern, first_crossing
 
+WITHOUT = " and without `--superwords`"
+"""What else to type for a pattern that cuts at every space."""
+
 
 @cache
 def _sentences() -> dict[str, dict[str, str]]:
@@ -81,7 +84,9 @@ def _stray(vocab: Vocab) -> str:
     return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
 
 
-def runs_in(vocab: Vocab, *, jamo: bool, pattern: str = "koktok", prefix: bool = False) -> str:
+def runs_in(
+    vocab: Vocab, *, jamo: bool, pattern: str = "koktok", prefix: bool = False, superwords: bool = False
+) -> str:
     """Where a vocabulary runs with the same ids, and what to type for other runtimes, in one sentence."""
     row = KINDS[vocab.kind]
     if not row.hugging_face:
@@ -89,12 +94,17 @@ def runs_in(vocab: Vocab, *, jamo: bool, pattern: str = "koktok", prefix: bool =
     elif jamo:
         name = "jamo"
     elif row.tiktoken:
-        name = "own-pattern" if pattern == "koktok" else "published"
+        name = {"koktok": "own-pattern", **dict.fromkeys(ACROSS_SPACES, "across-spaces")}.get(pattern, "published")
     else:
         name = {"unigram": "unigram", "bpe": "bpe"}.get(row.sentencepiece, "words")
     hf2 = ", in tokenizers 1.0 after `koktok export --to hf2`" if prefix else ""
-    llama_cpp = "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)"
-    return that_hold("runs", [(name, True)], hf2=hf2, llama_cpp=llama_cpp, pattern=pattern)[0]
+    holes = {
+        "llama_cpp": "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)",
+        "openvino": "" if pattern == "superbpe" else ", OpenVINO",  # which reads long runs of spaces in another way
+        "named": "superbpe" if superwords else "llama3",
+        "without": WITHOUT * superwords,
+    }
+    return that_hold("runs", [(name, True)], hf2=hf2, pattern=pattern, **holes)[0]
 
 
 def limitations(
@@ -124,4 +134,5 @@ def limitations(
     )
     or_syllable = ", or a syllable in jamo," if jamo else ""
     llama_cpp = "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)"
-    return that_hold("card", cases, or_syllable=or_syllable, llama_cpp=llama_cpp, pattern=pattern)
+    holes = {"llama_cpp": llama_cpp, "pattern": pattern, "without": WITHOUT * superwords}
+    return that_hold("card", cases, or_syllable=or_syllable, **holes)

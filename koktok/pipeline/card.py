@@ -142,7 +142,8 @@ def runs_of(tokenizer: TrainedTokenizer) -> str:
     """Where a tokenizer runs, see `koktok.formats.limits.runs_in`."""
     recipe = tokenizer.recipe
     pattern, prefix = recipe.pretokenize.pattern, tokenizer.prefix == "first"
-    return runs_in(tokenizer.vocab, jamo=recipe.spelled, pattern=pattern, prefix=prefix)
+    superwords = bool(recipe.train.superwords)
+    return runs_in(tokenizer.vocab, jamo=recipe.spelled, pattern=pattern, prefix=prefix, superwords=superwords)
 
 
 def limits_of(tokenizer: TrainedTokenizer) -> list[str]:

@@ -15,6 +15,7 @@ from koktok.formats.sentencepiece import model_proto
 from koktok.formats.tiktoken import files, ranks_of
 from koktok.model.vocab import KINDS, Vocab
 from koktok.text.normalize import JamoNormalizer, Normalizer
+from koktok.text.patterns import ACROSS_SPACES
 from koktok.text.pretokenize import Pattern
 
 SPECIALS = ("<unk>", "</s>")
@@ -98,3 +99,16 @@ def test_one_line_says_where_a_vocabulary_runs(kind: str) -> None:
     for library, column in (("tiktoken (`", "tiktoken"), ("transformers", "hugging_face")):
         assert (library in said) == bool(getattr(KINDS[vocab.kind], column))
     assert ("sentencepiece" in said.split(";")[0]) == (kind in ("unigram", "bpe"))
+
+
+@pytest.mark.parametrize("pattern", ["koktok", *ACROSS_SPACES])
+def test_a_pattern_that_cuts_at_spaces_is_advised_without_superwords(pattern: str) -> None:
+    vocab = Vocab.bpe_bytes([])
+    for superwords in (False, True):
+        said = runs_in(vocab, jamo=False, pattern=pattern, superwords=superwords)
+        notes = "\n".join(limitations("bpe-bytes", superwords=superwords, jamo=False, pattern=pattern))
+        for text in (said, notes):
+            assert text.count("`--pattern llama3` and without `--superwords`") == (superwords and "llama3" in text)
+        assert ("for llama.cpp, train with `--pattern superbpe`" in said) == (superwords and pattern == "koktok")
+        assert ("OpenVINO" in said) == (pattern == "exaone-moe")
+        assert ("tokenizers 0.2x" in said) == (pattern != "koktok")
