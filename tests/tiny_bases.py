@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,12 @@ class Suffixes:
 def byte_level(
     pattern: str = "llama3", *, size: int = 420, specials: tuple[str, ...] = ("<|end|>",)
 ) -> tokenizers.Tokenizer:
-    """Byte-level BPE that has seen much English and little Korean."""
+    """Byte-level BPE that has seen much English and little Korean; a test may change what it gets."""
+    return tokenizers.Tokenizer.from_str(_byte_level(pattern, size, specials))
+
+
+@cache
+def _byte_level(pattern: str, size: int, specials: tuple[str, ...]) -> str:
     made = tokenizers.Tokenizer(models.BPE())
     split = pre_tokenizers.Split(
         Regex(VOCABULARIES[pattern].regex.replace("++", "+").replace("?+", "?").replace("*+", "*")), "isolated"
@@ -57,7 +64,7 @@ def byte_level(
     )
     made.train_from_iterator([*ENGLISH * 5, *LINES[:60]], trainer)
     made.add_special_tokens(list(specials))
-    return made
+    return made.to_str()
 
 
 def saved(made: tokenizers.Tokenizer, folder: Path, **beside: Any) -> str:
@@ -79,13 +86,19 @@ def ranked(size: int = 400) -> Base:
 
 
 def sentencepiece_model(folder: Path, kind: str, *, fallback: bool = True) -> str:
+    file = folder / "spm.model"
+    file.write_bytes(_sentencepiece(kind, fallback))
+    return str(file)
+
+
+@cache
+def _sentencepiece(kind: str, fallback: bool) -> bytes:
     import sentencepiece
 
-    text = folder / "text.txt"
-    text.write_text("\n".join([*ENGLISH[:1] * 400, *LINES[:30]]), encoding="utf-8")
+    written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        input=str(text),
-        model_prefix=str(folder / "spm"),
+        sentence_iterator=iter([*ENGLISH[:1] * 400, *LINES[:30]]),
+        model_writer=written,
         model_type=kind,
         vocab_size=600 if fallback else 400,
         byte_fallback=fallback,
@@ -95,4 +108,4 @@ def sentencepiece_model(folder: Path, kind: str, *, fallback: bool = True) -> st
         normalization_rule_name="identity" if kind == "bpe" else "nmt_nfkc",
         minloglevel=2,
     )
-    return str(folder / "spm.model")
+    return written.getvalue()

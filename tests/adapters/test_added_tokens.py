@@ -70,9 +70,7 @@ def written(form: str, folder: Path) -> tuple[int, str]:
     """Write a vocabulary; its size, and the class of transformers."""
     folder.mkdir(parents=True)
     if form == "model":
-        (folder / "tokenizer.model").write_bytes(Path(sentencepiece_model(folder, "bpe")).read_bytes())
-        for file in ("spm.model", "spm.vocab", "text.txt"):
-            (folder / file).unlink()
+        Path(sentencepiece_model(folder, "bpe")).rename(folder / "tokenizer.model")
         return load(folder / "tokenizer.model").vocab.size, "LlamaTokenizer"
     made = byte_level()
     if form == "tokenizer.json":
@@ -121,7 +119,7 @@ def lost_by_5(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 
 def extended(base: Base, folder: Path) -> Path:
-    text = prepare(base, read(LINES, holdout=0.1), Suffixes())
+    text = prepare(base, read(LINES[::8], holdout=0.1), Suffixes())
     found = learn.learn(base, text, learn.ExtendOptions(add=8), None)
     folder.mkdir()
     for name, data in write.files_of(write.extended(base, found, 8)).items():

@@ -230,7 +230,10 @@ def test_models_that_cannot_be_extended(tmp_path: Path) -> None:
 
     small = {name: array[:11] for name, array in good.items()}
     refused(model(tmp_path / "a", small), r"have 11 rows, and the base's vocabulary has ids up to 11")
-    refused(model(tmp_path / "b", {"x.weight": matrix(12, 1)}), "no tensor of")
+    refused(
+        model(tmp_path / "b", {"x.weight": matrix(12, 1)}),
+        "has no embedding matrix; expected a tensor whose name ends with embed_tokens",
+    )
     lost = model(tmp_path / "c", good, shards=2)
     (lost / "model-00002-of-00002.safetensors").unlink()
     refused(lost, "shard .*00002-of-00002.* is missing")
