@@ -125,7 +125,8 @@ def workplace(place: Path, *, wait: float = LOCK_TIMEOUT) -> Iterator[Path]:
         with suppress(Timeout, FileNotFoundError, FileExistsError):
             if not _is_workplace(place):
                 raise UsageError(
-                    f"`{place}` is not koktok's, and koktok works under that name", hint=f"mv {typed(place)} ELSEWHERE"
+                    f"`{place}` exists and was not made by koktok; koktok needs that name",
+                    hint=f"mv {typed(place)} ELSEWHERE",
                 )
             lock.acquire(timeout=0)
         if not lock.is_locked:

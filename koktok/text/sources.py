@@ -225,7 +225,7 @@ def _read_sources(
         nothing = report.lines == begun and source is sources[-1] and not may_be_empty
         if report.lines == lines and (broken or nothing):
             paths = ", ".join(f"`{path}`" for path in source.paths[:3])
-            state = f"holds no line of UTF-8, and {broken:,} of something else" if broken else "is empty"
+            state = f"has no line of valid UTF-8 ({broken:,} invalid lines)" if broken else "is empty"
             hint = "" if source.paths[0] == STDIN else f"head {shlex.quote(str(source.paths[0]))}"
             raise InputError(f"the source `{source.name}` ({paths}) {state}", hint=hint)
         report.digests[source.name] = digest.hexdigest()

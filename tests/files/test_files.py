@@ -356,16 +356,16 @@ def test_a_folder_of_others_is_no_workplace(tmp_path: Path) -> None:
         lambda: write_file(tmp_path / "out", b"1"),
         lambda: check_folder(tmp_path / "out", THING),
     ):
-        with pytest.raises(UsageError, match=r"\.out\.koktok` is not koktok's") as caught:
+        with pytest.raises(UsageError, match=r"\.out\.koktok` exists and was not made by koktok") as caught:
             write()
         assert caught.value.hint == f"mv {place} ELSEWHERE"
     assert state(tmp_path) == before
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".x.koktok").symlink_to("elsewhere")
-    with pytest.raises(UsageError, match="is not koktok's"):
+    with pytest.raises(UsageError, match="was not made by koktok"):
         write_file(tmp_path / "x", b"1")
     (tmp_path / ".y.koktok").write_text("mine")
-    with pytest.raises(UsageError, match="is not koktok's"):
+    with pytest.raises(UsageError, match="was not made by koktok"):
         write_file(tmp_path / "y", b"1")
     assert not names(tmp_path / "elsewhere")
 

@@ -159,9 +159,9 @@ def test_folders_beside_a_result_are_not_taken_for_ours(trained: Trained, tmp_pa
     before = state(tmp_path)
     count = ("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
     for left in (".c.parquet.koktok", "c.parquet.parts"):
-        refused(f"{left}` is not koktok's, and koktok works under that name", *count)
+        refused(f"{left}` exists and was not made by koktok; koktok needs that name", *count)
         (tmp_path / left).rename(tmp_path / f"mine-{left}")
-    for out, error in (("ids", "is not koktok's"), ("full", "holds no koktok folder of token files")):
+    for out, error in (("ids", "was not made by koktok"), ("full", "holds no koktok folder of token files")):
         refused(error, "encode", trained(), NEWS, "--format", "npy", "--out", tmp_path / out)
     assert sorted(state(tmp_path).values(), key=str) == sorted(before.values(), key=str)
 
