@@ -74,7 +74,7 @@ def merged(files: list[Path]) -> Report:
 
 
 def by_front(rows: Sequence[Scores]) -> str:
-    """The rows on the front of their size, in five columns."""
+    """The rows on the front of their size, in six columns."""
     cells, low = [], 0
     for high, _ in (*CLASSES, (1 << 62, "")):
         here = [row for row in rows if low < (row.vocab_size or 0) <= high]
