@@ -122,6 +122,9 @@ def _rate(words: str) -> float | tuple[float, ...]:
     return (first, *more) if more else first
 
 
+CASES = {"model": ("bpe-bytes",), "preset": ("encoder", "aligned")}
+"""Models and presets whose defaults the help names where they are others."""
+
 TYPED: Mapping[str, Typed] = {
     "vocab_size": Typed("32000|32k", size_of),
     "blocklist": Typed("FILE", _lines),
@@ -168,24 +171,24 @@ class OptionField:
             self.key = f"{section}.{name}" if section else name
         self.value: Any
         """The default."""
-        self.bytewise: Any
-        """The default for byte-level BPE."""
+        self.others: dict[str, Any] = {}
+        """Other defaults, by the model or preset that has them."""
         if hasattr(of, "model_fields"):
             field = of.model_fields[self.name]
             kind, description = field.annotation, field.description or ""
             self.value = None if field.is_required() else field.default
-            self.bytewise = self.value
-            if not owner and section:  # a default may depend on the model
-                self.value, self.bytewise = (
-                    getattr(getattr(recipe, section), self.name)
-                    for recipe in (Recipe(), Recipe.build({"train": {"model": "bpe-bytes"}}))
+            if not owner and section:  # a default may depend on the model or the preset
+                cases = {case: {field: case} for field, cases in CASES.items() for case in cases if field != self.name}
+                self.value, *others = (
+                    getattr(getattr(Recipe.build({"train": case}), section), self.name)
+                    for case in ({}, *cases.values())
                 )
+                self.others = {case: value for case, value in zip(cases, others, strict=True) if value != self.value}
         else:  # a dataclass that the Recipe holds
             from pydantic import TypeAdapter
 
             shown = TypeAdapter(of).json_schema()["properties"][self.name]
             kind, self.value, description = get_type_hints(of)[self.name], shown["default"], shown["description"]
-            self.bytewise = self.value
         self.description = " ".join(description.split())
         """The docstring of the field, on one line."""
         self.types = [*_members(kind)]
@@ -193,9 +196,9 @@ class OptionField:
 
     @property
     def default(self) -> str:
-        """The default as one types it, and that of byte-level BPE where it is another; nothing where there is none."""
-        usual, bytewise = _typed(self.value), _typed(self.bytewise)
-        return usual if usual == bytewise else f"{usual or 'off'}; bpe-bytes: {bytewise or 'off'}"
+        """The default as one types it, and others with their model or preset; nothing where there is none."""
+        others = [f"{case}: {_typed(value) or 'off'}" for case, value in self.others.items()]
+        return "; ".join([_typed(self.value) or "off", *others]) if others else _typed(self.value)
 
     @property
     def help(self) -> str:

@@ -28,6 +28,7 @@ from koktok.pipeline.baseline import compare
 from koktok.pipeline.train import train
 from koktok.progress import table
 from koktok.text.sources import Source
+from koktok.tokenizer import TrainedTokenizer
 
 Trained = Callable[..., Path]
 unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
@@ -121,7 +122,7 @@ def test_the_closing_lines_are_those_that_the_two_cut_differently(
     for preset, ratio, told in (("lm", 1.029, False), ("lm", 1.05, True), ("encoder", 1.05, False)):
         figures = replace(theirs.figures, tokens_per_eojeol=ours.figures.tokens_per_eojeol / ratio)
         longer = replace(compared, rows=(ours, replace(theirs, figures=figures), *others))
-        of_preset = replace(training.tokenizer, recipe=training.tokenizer.recipe.changed(preset=preset))
+        of_preset = TrainedTokenizer(recipe.changed(preset=preset), training.tokenizer.vocab)
         print_training(replace(training, tokenizer=of_preset), longer, Path("out"))
         assert ("5.0% more tokens than SentencePiece Unigram on this text" in capsys.readouterr().out) == told
 
