@@ -113,7 +113,7 @@ def print_training(
     print_text((MEANING if silver.boundaries else NO_BORDERS) + beside)
     if compared.refused:
         print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
-    _scripts(compared, unit)
+    _scripts(compared, unit, weighed=any(weight != 1 for weight in training.reading.weights.values()))
     both = [
         (_shown(training.tokenizer, line), plain.pieces(line) if plain else []) for line in training.reading.samples
     ]
@@ -152,11 +152,11 @@ def print_training(
     console.print(f"signature: {training.tokenizer.vocab.digest()}", markup=False)
 
 
-def _scripts(compared: Comparison, unit: str) -> None:
-    """A second table for text in several scripts: tokens per byte of each."""
+def _scripts(compared: Comparison, unit: str, *, weighed: bool) -> None:
+    """A second table for text in several scripts, and for sources that were weighed: tokens per byte of each script."""
     sizes = compared.silver.bytes_by_script
     whole = sum(sizes.values())
-    if min(sizes.get("hangul", 0.0), sizes.get("latin", 0.0)) < MIXED * whole:
+    if not weighed and min(sizes.get("hangul", 0.0), sizes.get("latin", 0.0)) < MIXED * whole:
         return
     heads = [f"{script} ({size / whole:.0%})" for script, size in sizes.items()]
     cells = [(row.name, *(f"{value:.3f}" for value in row.figures.per_byte.values())) for row in compared.rows]

@@ -128,12 +128,16 @@ def test_the_closing_lines_are_those_that_the_two_cut_differently(
 
 
 def test_text_in_two_scripts_is_told_by_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tokens per byte of each script add up to all tokens; text in one script has no such table."""
+    """Tokens per byte of each script add up to all tokens; text in one script has no such table, if it is not weighed."""
     english = "The tokenizer reads this line from left to right, and every word of it is counted once.\n"
     (tmp_path / "a.txt").write_text(TEXT + english * 60, encoding="utf-8")
-    for text, told in ((tmp_path / "a.txt", True), (MINI / "essay.txt", False)):
+    for text, weight, told in (
+        (tmp_path / "a.txt", 1, True),
+        (MINI / "essay.txt", 1, False),
+        (MINI / "essay.txt", 2, True),
+    ):
         recipe = Recipe().changed(train={"vocab_size": 1000, "required": "none"}, segment={"segmenter": "whitespace"})
-        training = train([Source.of(text)], recipe, measured=True)
+        training = train([Source.of(text, weight=weight)], recipe, measured=True)
         compared = compare(training, peer=False)
         print_training(training, compared, Path("out"))
         assert ("by script" in capsys.readouterr().out) == told
