@@ -97,7 +97,8 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: s
         yield from _git(source, temporary, mirror)
     else:
         for file in local_files(source, recipe_folder):
-            yield Document(str(file), file.read_bytes)
+            # By its place in the recipe's folder, because names decide what is held out, on every machine alike.
+            yield Document(Path(os.path.relpath(file, recipe_folder)).as_posix(), file.read_bytes)
 
 
 class _Budget:

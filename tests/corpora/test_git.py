@@ -261,6 +261,10 @@ def test_names_that_cannot_be_kept_are_refused(tmp_path: Path, repository: Path,
 # ── held out ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+HELD: dict[str, list[int]] = {"document": [1, 7, 11, 15], "line": [0, 5, 8]}
+"""Those of the first twenty documents whose first lines are held out, whatever folder the recipe lies in."""
+
+
 @pytest.mark.parametrize("unit", ["document", "line"])
 def test_a_part_is_held_out_whole_and_no_line_of_it_is_left(tmp_path: Path, unit: str) -> None:
     folder = tmp_path / "recipes" / "texts"
@@ -275,6 +279,7 @@ def test_a_part_is_held_out_whole_and_no_line_of_it_is_left(tmp_path: Path, unit
     assert set(train) | set(held) == {f"{w} {i}" for i in range(60) for w in ("글", "줄")} | {"모두의 줄"}
     numbers = [{line.split()[1] for line in part if line != "모두의 줄"} for part in (train, held)]
     assert bool(numbers[0] & numbers[1]) == (unit == "line")
+    assert [i for i in range(20) if f"글 {i}" in held] == HELD[unit]
     assert 0.15 < len(set(held)) / len(set(train) | set(held)) < 0.5
 
 
