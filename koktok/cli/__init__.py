@@ -111,7 +111,7 @@ def main() -> None:
     logging.getLogger("koktok").addHandler(logging.NullHandler())  # the verbs print what the library logs
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(prog_name="koktok", standalone_mode=False) or 0  # `python -m` has another name
         sys.stdout.flush()
         if code == INTERRUPTED:  # newer Typers return this where older ones raise
             raise KeyboardInterrupt
