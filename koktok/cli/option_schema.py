@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import UnionType
@@ -178,16 +179,13 @@ class OptionField:
             kind, description = field.annotation, field.description or ""
             self.value = None if field.is_required() else field.default
             if not owner and section:  # a default may depend on the model or the preset
-                cases = {case: {field: case} for field, cases in CASES.items() for case in cases if field != self.name}
-                self.value, *others = (
-                    getattr(getattr(Recipe.build({"train": case}), section), self.name)
-                    for case in ({}, *cases.values())
-                )
-                self.others = {case: value for case, value in zip(cases, others, strict=True) if value != self.value}
+                self.value = getattr(getattr(_recipe_of(), section), self.name)
+                for field, cases in CASES.items():
+                    for case in cases if field != self.name else ():
+                        if (value := getattr(getattr(_recipe_of(field, case), section), self.name)) != self.value:
+                            self.others[case] = value
         else:  # a dataclass that the Recipe holds
-            from pydantic import TypeAdapter
-
-            shown = TypeAdapter(of).json_schema()["properties"][self.name]
+            shown = _schema_of(of)[self.name]
             kind, self.value, description = get_type_hints(of)[self.name], shown["default"], shown["description"]
         self.description = " ".join(description.split())
         """The docstring of the field, on one line."""
@@ -229,6 +227,22 @@ class OptionField:
 
     def _completed(self, incomplete: str) -> list[str]:
         return [choice for choice in self.choices if choice.startswith(incomplete)]
+
+
+@cache
+def _schema_of(of: type) -> Any:
+    """The fields of a dataclass with their defaults and descriptions; made once for all options."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(of).json_schema()["properties"]
+
+
+@cache
+def _recipe_of(field: str = "", case: str = "") -> Any:
+    """The recipe with all its defaults, or those of one model or preset; made once for all options."""
+    from koktok.recipe import Recipe
+
+    return Recipe.build({"train": {field: case} if field else {}})
 
 
 def _typed(value: Any) -> str:
