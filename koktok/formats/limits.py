@@ -17,9 +17,6 @@ from koktok.model.vocab import KINDS, Vocab
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
 from koktok.text.pretokenize import Pattern, first_crossing
 
-WITHOUT = " and without `--superwords`"
-"""What else to type for a pattern that cuts at every space."""
-
 
 @cache
 def _sentences() -> dict[str, dict[str, str]]:
@@ -98,13 +95,19 @@ def runs_in(
     else:
         name = {"unigram": "unigram", "bpe": "bpe"}.get(row.sentencepiece, "words")
     hf2 = ", in tokenizers 1.0 after `koktok export --to hf2`" if prefix else ""
-    holes = {
+    openvino = "" if pattern == "superbpe" else ", OpenVINO"  # which reads long runs of spaces in another way
+    named = "superbpe" if superwords else "llama3"
+    holes = _of_pattern(pattern, superwords=superwords)
+    return that_hold("runs", [(name, True)], hf2=hf2, openvino=openvino, named=named, **holes)[0]
+
+
+def _of_pattern(pattern: str, *, superwords: bool) -> dict[str, str]:
+    """What sentences say of a pattern: its name, whether llama.cpp knows it, and what else to type for one that cuts at every space."""
+    return {
+        "pattern": pattern,
         "llama_cpp": "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)",
-        "openvino": "" if pattern == "superbpe" else ", OpenVINO",  # which reads long runs of spaces in another way
-        "named": "superbpe" if superwords else "llama3",
-        "without": WITHOUT * superwords,
+        "without": " and without `--superwords`" * superwords,
     }
-    return that_hold("runs", [(name, True)], hf2=hf2, pattern=pattern, **holes)[0]
 
 
 def limitations(
@@ -133,6 +136,4 @@ def limitations(
         ("own-pattern", pattern == "koktok" and kind == "bpe-bytes"),
     )
     or_syllable = ", or a syllable in jamo," if jamo else ""
-    llama_cpp = "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)"
-    holes = {"llama_cpp": llama_cpp, "pattern": pattern, "without": WITHOUT * superwords}
-    return that_hold("card", cases, or_syllable=or_syllable, **holes)
+    return that_hold("card", cases, or_syllable=or_syllable, **_of_pattern(pattern, superwords=superwords))
