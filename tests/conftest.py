@@ -51,6 +51,17 @@ WITHOUT_HF = tuple(name for name, kind in KINDS.items() if not kind.hugging_face
 ROOT = Path(__file__).resolve().parent.parent
 MINI = ROOT / "corpora" / "mini"
 
+CORPUS = """name = "test"
+title = "t"
+description = "d"
+languages = ["ko"]
+domain = "test"
+licence = "CC0-1.0"
+licence_stated = "here"
+eojeols = 3
+"""
+"""The beginning of a recipe of a corpus; its sources follow."""
+
 PATIENCE = 600_000
 """Milliseconds that a browser or a kernel may take: however busy the machine is, only what hangs takes so long."""
 

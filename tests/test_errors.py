@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import MODELS, read_lines
+from conftest import CORPUS, MODELS, read_lines
 from reference.trainers import train_simple, train_unigram_em
 
 from koktok import Recipe, Tokenizer, evaluate, hangul, load, train
@@ -247,16 +247,6 @@ def plain(letters: str, pieces: list[str]) -> TrainedTokenizer:
     return TrainedTokenizer(Recipe(), Vocab.bpe(letters, pieces, specials=Recipe().special_tokens))
 
 
-CORPUS = """
-name = "test"
-title = "t"
-description = "d"
-languages = ["ko"]
-domain = "test"
-licence = "CC0-1.0"
-licence_stated = "here"
-eojeols = 3
-"""
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
 NORMALIZERS = (Normalizer(), Normalizer().align, Normalizer().changes)
 NO_CUT_LINES = (

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from conftest import CORPUS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,16 +23,6 @@ from koktok.corpora.fetch import fetch, find, list_corpora, show
 from koktok.errors import CorpusError, visible
 
 MINI = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
-HEAD = """
-name = "{name}"
-title = "t"
-description = "d"
-languages = ["ko"]
-domain = "test"
-licence = "CC0-1.0"
-licence_stated = "here"
-eojeols = 3
-"""
 MEMBERS = {"pkg/docs/a.md": "# 제목\n글 하나\nenglish\n", "pkg/docs/x/b.md": "글 하나\n글 둘\n", "pkg/c.py": "'코드'"}
 
 
@@ -43,8 +34,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "corpora"
 
 
-def recipe(tmp_path: Path, body: str, name: str = "test", head: str = HEAD) -> str:
-    (tmp_path / "recipes" / f"{name}.toml").write_text(head.format(name=name) + body, encoding="utf-8")
+def recipe(tmp_path: Path, body: str, name: str = "test", head: str = CORPUS) -> str:
+    (tmp_path / "recipes" / f"{name}.toml").write_text(head.replace('"test"', f'"{name}"', 1) + body, encoding="utf-8")
     return name
 
 
@@ -209,9 +200,9 @@ def test_what_no_source_may_say(tmp_path: Path, key: str, value: str) -> None:
     ],
 )
 def test_what_no_recipe_may_say(tmp_path: Path, old: str, new: str) -> None:
-    assert old in HEAD
+    assert old in CORPUS
     with pytest.raises(CorpusError, match=r"the recipe `.*test\.toml`") as caught:
-        find(recipe(tmp_path, '[[source]]\nkind = "local"\npath = "a"', head=HEAD.replace(old, new)))
+        find(recipe(tmp_path, '[[source]]\nkind = "local"\npath = "a"', head=CORPUS.replace(old, new)))
     assert "\x1b" not in str(caught.value)
 
 

@@ -8,19 +8,11 @@ import zlib
 from pathlib import Path
 
 import pytest
+from conftest import CORPUS
 
 from koktok.corpora.fetch import fetch, texts
 from koktok.errors import CorpusError
 
-HEAD = """name = "test"
-title = "t"
-description = "d"
-languages = ["ko"]
-domain = "test"
-licence = "CC0-1.0"
-licence_stated = "here"
-eojeols = 3
-"""
 SOURCE = """
 [[source]]
 kind = "git"
@@ -73,7 +65,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def recipe(tmp_path: Path, commit: str, more: str = "", head: str = HEAD) -> str:
+def recipe(tmp_path: Path, commit: str, more: str = "", head: str = CORPUS) -> str:
     text = head + SOURCE.format(commit=commit, more=more)
     (tmp_path / "recipes" / "test.toml").write_text(text, encoding="utf-8")
     return "test"
@@ -272,7 +264,7 @@ def test_a_part_is_held_out_whole_and_no_line_of_it_is_left(tmp_path: Path, unit
     for i in range(60):
         (folder / f"{i}.txt").write_text(f"글 {i}\n줄 {i}\n모두의 줄\n", encoding="utf-8")
     source = f'\n[[source]]\nkind = "local"\npath = "texts/*.txt"\nname = "own"\nunit = "{unit}"\n'
-    (tmp_path / "recipes" / "test.toml").write_text(HEAD + "held_out = 0.3\n" + source, encoding="utf-8")
+    (tmp_path / "recipes" / "test.toml").write_text(CORPUS + "held_out = 0.3\n" + source, encoding="utf-8")
     train, held = ([line for file in texts(name) for line in file.read_text("utf-8").splitlines()]
                    for name in ("test", "test/held-out"))  # fmt: skip
     assert not set(train) & set(held)
@@ -290,8 +282,8 @@ def test_open_sources_of_another_recipe(tmp_path: Path) -> None:
     sources = (
         '\n[[source]]\nkind = "local"\npath = "a.txt"\n\n[[source]]\nkind = "local"\npath = "b.txt"\nuse = "measure"\n'
     )
-    (folder / "test.toml").write_text(HEAD + sources, encoding="utf-8")
-    (folder / "open.toml").write_text(HEAD.replace('"test"', '"open"', 1) + 'sources_of = "test"\n', encoding="utf-8")
+    (folder / "test.toml").write_text(CORPUS + sources, encoding="utf-8")
+    (folder / "open.toml").write_text(CORPUS.replace('"test"', '"open"', 1) + 'sources_of = "test"\n', encoding="utf-8")
     assert [file.name for file in texts("test")] == ["a.txt", "b.txt"]
     assert [file.name for file in texts("open")] == ["a.txt"]
     with pytest.raises(CorpusError, match="holds nothing out"):
