@@ -22,6 +22,7 @@ from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, d
 from koktok.files import read_utf8
 from koktok.hangul import KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model import special as styles
+from koktok.model.definition import Definition
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
@@ -449,6 +450,11 @@ class Recipe(_Section):
         if chosen.pattern != "koktok":
             return PublishedPattern(name=chosen.pattern)
         return Pattern(split=chosen.split, digits=chosen.digits, superwords=self.train.superwords > 0)
+
+    def definition_for(self, vocab: Vocab) -> Definition:
+        """What turns text into ids of this vocabulary, and back."""
+        style = self.style_for(vocab.specials)
+        return Definition(vocab, self.normalizer_for(vocab), self.pattern, self.prefix_for(vocab), style)
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Recipe:

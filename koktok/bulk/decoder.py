@@ -29,9 +29,10 @@ from koktok.bulk.arrays import checked_flat
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import CODEC
 from koktok.model.decoding import checked_ids
+from koktok.model.definition import Definition
 from koktok.model.tokens import running
-from koktok.model.vocab import MARK, Vocab, whole_text
-from koktok.text.prefix import Prefix, without_prefix
+from koktok.model.vocab import MARK, whole_text
+from koktok.text.prefix import without_prefix
 
 _BATCH = 1 << 17  # ids handed to a thread at once: their text stays in the second cache until strings are made of it
 _INLINE = 7
@@ -44,17 +45,19 @@ class Decoder:
 
     Examples
     --------
-    >>> decoder = Decoder(Vocab.unigram({"가": -1.0, "나": -2.0}))
+    >>> from koktok.model.vocab import Vocab
+    >>> decoder = Decoder(Definition(Vocab.unigram({"가": -1.0, "나": -2.0})))
     >>> decoder(np.array([256, 257, 195, 169]), np.array([0, 1, 4]))
     ['가', '나é']
     >>> decoder(np.array([256, 0xEA, 0xB0, 0, 257]), np.array([0, 5]))
     ['가\ufffd\ufffd\ufffd나']
     """
 
-    def __init__(self, vocab: Vocab, *, letters: bool = False, prefix: Prefix = "") -> None:
+    def __init__(self, definition: Definition) -> None:
+        vocab = definition.vocab
         self.size = vocab.size
-        self.letters = letters
-        self.prefix = prefix
+        self.letters = definition.jamo
+        self.prefix = definition.prefix
         self.first_special = vocab.first_special
         self._bytewise = vocab.bytewise
         spelled, firsts = vocab.token_bytes, None

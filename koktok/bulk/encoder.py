@@ -28,13 +28,12 @@ from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
 from koktok.bulk.texts import CODEC, MARK_UNIT, Texts
 from koktok.bulk.units import NOT_PLAIN, cut_threes, cut_units, cuts_of, joints_of, marks_of, pretokens_of
 from koktok.errors import UsageError
+from koktok.model.definition import Definition
 from koktok.model.special import cut_at
 from koktok.model.tokens import Tokens
-from koktok.model.vocab import Vocab
-from koktok.text.normalize import JamoNormalizer, Normalizer
+from koktok.text.normalize import Normalizer
 from koktok.text.patterns import PublishedPattern
-from koktok.text.prefix import SPACE_MARK, Prefix
-from koktok.text.pretokenize import Pattern
+from koktok.text.prefix import SPACE_MARK
 
 _ROOM = 1 << 16
 """Units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out."""
@@ -48,33 +47,25 @@ class Encoder:
 
     Examples
     --------
-    >>> from koktok.text.pretokenize import Pattern
     >>> from koktok.model.vocab import Vocab
-    >>> encoder = Encoder(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}), Normalizer(), Pattern())
+    >>> encoder = Encoder(Definition(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5})))
     >>> [ids.tolist() for ids in encoder(["가나가", "", "나"])]
     [[257, 256], [], [258]]
     """
 
     def __init__(
         self,
-        vocab: Vocab,
-        normalizer: Normalizer,
-        pattern: Pattern,
+        definition: Definition,
         *,
-        lstrip: Collection[str] = (),
-        frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
-        prefix: Prefix = "",
         table_bytes: int = TABLE_BYTES,
         marking: Callable[[Solver], Any] | None = None,
     ) -> None:
-        self.vocab = vocab
-        self.normalizer = normalizer
-        self.pattern = pattern
-        self.lstrip, self.frame = tuple(lstrip), frame
-        self.prefix = prefix
+        self.definition = definition
+        vocab, normalizer, pattern = definition.vocab, definition.normalizer, definition.pattern
+        self.vocab, self.normalizer, self.pattern, self.prefix = vocab, normalizer, pattern, definition.prefix
         self.table_bytes = table_bytes
         # Where every syllable is taken apart, compiled code does it, and a syllable is as plain as elsewhere.
-        letters = isinstance(normalizer, JamoNormalizer) and normalizer.splits_all
+        letters = definition.spelled
         self._marks = marks_of(Normalizer(normalizer.folds) if letters else normalizer)
         self._classes: NDArray[np.uint8] | None = None
         self._published = ""
@@ -98,8 +89,7 @@ class Encoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process solves for itself.
-        own = {name: getattr(self, name) for name in ("lstrip", "frame", "prefix", "table_bytes", "marking")}
-        return partial(Encoder, **own), (self.vocab, self.normalizer, self.pattern)
+        return partial(Encoder, table_bytes=self.table_bytes, marking=self.marking), (self.definition,)
 
     def __call__(self, texts: Any, *, dtype: Any = None, **options: Any) -> Tokens:
         """Ids of many documents; see `Tokenizer.encode_ids`."""
@@ -120,7 +110,7 @@ class Encoder:
         """The same, a part at a time, in order, each with its texts: for more text than memory holds."""
         chosen = id_type(self.vocab.size, dtype)
         if add_special_tokens:
-            before, after = [*before, *self.frame[0]], [*self.frame[1], *after]
+            before, after = [*before, *self.definition.frame[0]], [*self.definition.frame[1], *after]
         edges = (np.asarray(before, np.int32), np.asarray(after, np.int32))
         batches = Texts.batches(texts, BATCH, DOCUMENTS, *self._cutter(allowed_special))
 
@@ -135,7 +125,7 @@ class Encoder:
             return ()
         ids = self.vocab.special_ids
         cut_at("", allowed, ids)  # refuses what is not a special token, also where no text comes
-        return (lambda text: cut_at(text, allowed, ids, self.lstrip)), ids
+        return (lambda text: cut_at(text, allowed, ids, self.definition.style.lstrip)), ids
 
     def _encode(
         self, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]

@@ -111,7 +111,7 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
         from koktok.tokenizer.restyle import restyle
 
         tokenizer = restyle(tokenizer, **looks)
-    reason = unsupported_reason("hf", tokenizer.vocab)
+    reason = unsupported_reason("hf", tokenizer.definition)
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
@@ -135,12 +135,10 @@ def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bo
     roles: Mapping[str, str] = {}
     if isinstance(tokenizer, LibraryTokenizer):
         text = str(hf_files(tokenizer)["tokenizer.json"])
-    elif reason := unsupported_reason("hf", tokenizer.vocab):
+    elif reason := unsupported_reason("hf", tokenizer.definition):
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     else:
-        text = tokenizer_json(
-            tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern, style=tokenizer.style, prefix=tokenizer.prefix
-        )
+        text = tokenizer_json(tokenizer.definition)
         roles = tokenizer.style.roles
     data = in_version_2(text, roles).encode()
     write_file(out, data, ours=lambda file: file.read_bytes() == data, force=force, what="tokenizer.json")
@@ -168,13 +166,7 @@ def _spm(
             out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole, force=force, what="model"
         )
         return []
-    data = model_proto(
-        tokenizer.vocab,
-        tokenizer.pattern,
-        normalizer=tokenizer.normalizer,
-        user_defined=user_defined,
-        prefix=bool(tokenizer.prefix),
-    )
+    data = model_proto(tokenizer.definition, user_defined)
     write_file(out, data, ours=may_be_ours, force=force, what="model")
     notes = ["SentencePiece leaves the space before the first word when it decodes"] * bool(tokenizer.prefix)
     return notes + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
@@ -193,7 +185,7 @@ def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: s
             raise UsageError(f"this tokenizer was imported from {tokenizer.library}, and has no ranks")
         write_folder(out, files(replace(tokenizer.ranks, name=name)), EXPORT, force=force)
         return []
-    ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
+    ranks = ranks_of(tokenizer.definition, name)
     write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT, force=force)
     notes = [
         "tiktoken puts no space before the first word: pass ' ' + text, and remove the space after decoding"
@@ -211,13 +203,7 @@ def _gguf(
         table, chat_template = gguf_table(tokenizer), ""
         notes = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
-        table = gguf.table_of(
-            tokenizer.vocab,
-            tokenizer.pattern,
-            tokenizer.normalizer,
-            prefix=bool(tokenizer.prefix),
-            style=tokenizer.style,
-        )
+        table = gguf.table_of(tokenizer.definition)
         chat_template = tokenizer.style.chat_template
         notes = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:

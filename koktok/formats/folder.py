@@ -36,19 +36,17 @@ TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}))
 
 def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict[str, str | bytes]:
     """The files of a saved tokenizer by name; the same bytes for the same tokenizer."""
-    normalizer, pattern = recipe.normalizer_for(vocab), recipe.pattern
-    prefix = recipe.prefix_for(vocab)
+    one = recipe.definition_for(vocab)
     signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
     files: dict[str, str | bytes] = {MARK: ""}
-    if unsupported_reason("hf", vocab):
+    if unsupported_reason("hf", one):
         files["vocab.json"] = vocab_json(vocab)
     else:
-        style = recipe.style_for(vocab.specials)
-        files["tokenizer.json"] = hf.tokenizer_json(vocab, normalizer, pattern, style=style, prefix=prefix)
+        files["tokenizer.json"] = hf.tokenizer_json(one)
         signature["seal"] = checksum_of(files["tokenizer.json"])
-        files |= hf.config_files(vocab, style)
-    if not unsupported_reason("sentencepiece", vocab, pattern):
-        files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=bool(prefix))
+        files |= hf.config_files(one)
+    if not unsupported_reason("sentencepiece", one):
+        files["tokenizer.model"] = sentencepiece.model_proto(one)
     files[MARK] = recipe.to_toml(signature)
     return files
 

@@ -18,11 +18,11 @@ from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import open_regular, typed, write_file
 from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.formats.sentencepiece import charsmap, differences
-from koktok.model.special import ROLES, Style
-from koktok.model.vocab import KINDS, Vocab, splits
-from koktok.text.normalize import JamoNormalizer, Normalizer
+from koktok.model.definition import Definition
+from koktok.model.special import ROLES
+from koktok.model.vocab import KINDS, splits
+from koktok.text.normalize import Normalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED
-from koktok.text.pretokenize import Pattern
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, with SentencePiece's numbers and the names of `gguf.TokenType`."""
@@ -63,21 +63,18 @@ class GgufVocab:
             raise ArtifactError(f"the id {self.roles[wrong[0]]} of `{wrong[0]}` is outside the vocabulary")
 
 
-def table_of(
-    vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False, style: Style | None = None
-) -> GgufVocab:
+def table_of(one: Definition) -> GgufVocab:
     """The table of a trained tokenizer; a text begins and ends with the special tokens of the style.
 
     Examples
     --------
-    >>> from koktok.text.normalize import Normalizer
-    >>> from koktok.text.pretokenize import Pattern
+    >>> from koktok.model.vocab import Vocab
     >>> vocab = Vocab.bpe(" 가나", [" 가"], specials=["<unk>", "</s>"])
-    >>> table = table_of(vocab, Pattern(), Normalizer())
+    >>> table = table_of(Definition(vocab))
     >>> table.model, table.tokens[256:], table.scores[256:]
     ('llama', ('▁', '가', '나', '▁가', '<unk>', '</s>'), (0.0, -1.0, -2.0, -3.0, 0.0, 0.0))
     """
-    reason = unsupported_reason("gguf", vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
+    vocab, reason = one.vocab, unsupported_reason("gguf", one)
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)
@@ -87,17 +84,13 @@ def table_of(
     }
     roles = {role: i for role, i in roles.items() if i >= 0}
     # llama.cpp adds one token before a text, that of the role bos, and one after it, eos.
-    before, after = style.frame if style is not None else ((), ())
-    add_bos, add_eos = (
-        [vocab.special_ids[token] for token in tokens] == [roles.get(role)]
-        for role, tokens in (("bos", before), ("eos", after))
-    )
+    add_bos, add_eos = (ids == [roles.get(role)] for role, ids in zip(("bos", "eos"), one.frame, strict=True))
     model = KINDS[vocab.kind].gguf
     assert model, "unsupported_reason has checked"
     if model == "gpt2":
         return GgufVocab(
             model=model,
-            pre=LLAMA_CPP[pattern.regex, False],
+            pre=LLAMA_CPP[one.pattern.regex, False],
             tokens=vocab.tokens,
             scores=(),
             types=(NORMAL,) * len(vocab.pieces) + (CONTROL,) * len(vocab.specials),
@@ -119,8 +112,8 @@ def table_of(
         + (NORMAL,) * len(vocab.pieces)
         + tuple(UNKNOWN if vocab.special_ids[t] == roles["unk"] else CONTROL for t in vocab.specials),
         roles=dict(sorted(roles.items())),
-        charsmap=charsmap(normalizer) if model == "t5" else b"",
-        add_space_prefix=prefix,
+        charsmap=charsmap(one.normalizer) if model == "t5" else b"",
+        add_space_prefix=bool(one.prefix),
         add_bos=add_bos,
         add_eos=add_eos,
     )

@@ -22,40 +22,31 @@ from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.formats.limits import unsupported_reason
 from koktok.formats.pre_tokenizer import FIRST_SPACE, cutting
-from koktok.model.special import ROLES, Style, style_for
+from koktok.model.definition import Definition
+from koktok.model.special import ROLES, Style
 from koktok.model.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
-from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, START, Prefix
-from koktok.text.pretokenize import Pattern
 
 
-def tokenizer_json(
-    vocab: Vocab,
-    normalizer: Normalizer,
-    pattern: Pattern,
-    *,
-    style: Style | None = None,
-    prefix: Prefix = "",
-) -> str:
+def tokenizer_json(one: Definition) -> str:
     """The tokenizer.json, the same bytes for the same tokenizer."""
-    reason = unsupported_reason("hf", vocab)
+    vocab, reason = one.vocab, unsupported_reason("hf", one)
     if reason:
         raise ArtifactError(f"no tokenizer.json: {reason}")
-    style = style or style_for("plain", vocab.specials)
-    step = normalizer.to_hf()
+    step = one.normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
-    before, after = _first_space(prefix)
-    separators, pre_tokenizer = cutting(vocab, pattern, prefix)
-    decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
-    decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
+    before, after = _first_space(one.prefix)
+    separators, pre_tokenizer = cutting(vocab, one.pattern, one.prefix)
+    decoders = _decoders(vocab) + (jamo_decoders() if one.jamo else [])
+    decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(one.prefix)
     content = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [{"id": i, **token} for i, token in added_tokens(vocab, style).items()],
+        "added_tokens": [{"id": i, **token} for i, token in added_tokens(one).items()],
         "normalizer": {"type": "Sequence", "normalizers": [*before, *nodes, *after, *separators]},
         "pre_tokenizer": pre_tokenizer,
-        "post_processor": _post_processor(vocab, style, prefix=bool(prefix)),
+        "post_processor": _post_processor(one),
         "decoder": {"type": "Sequence", "decoders": decoders},
         "model": _model(vocab),
     }
@@ -82,22 +73,22 @@ def _first_space(prefix: Prefix) -> tuple[list[dict[str, Any]], list[dict[str, A
     return [], [{"type": "Prepend", "prepend": " "}] * bool(prefix)
 
 
-def added_tokens(vocab: Vocab, style: Style) -> dict[int, dict[str, Any]]:
+def added_tokens(one: Definition) -> dict[int, dict[str, Any]]:
     """The special tokens by id, as Hugging Face describes them."""
     return {
         i: {
             "content": token,
             "single_word": False,
-            "lstrip": token in style.lstrip,
+            "lstrip": token in one.style.lstrip,
             "rstrip": False,
             "normalized": False,
             "special": True,
         }
-        for token, i in vocab.special_ids.items()
+        for token, i in one.vocab.special_ids.items()
     }
 
 
-def _post_processor(vocab: Vocab, style: Style, *, prefix: bool) -> dict[str, Any]:
+def _post_processor(one: Definition) -> dict[str, Any]:
     """The template around one text and around two, and before it the node that trims offsets.
 
     An empty template is written, too: transformers 5 would add the same node, and save it.
@@ -110,12 +101,12 @@ def _post_processor(vocab: Vocab, style: Style, *, prefix: bool) -> dict[str, An
         names.add(token)
         return {"SpecialToken": {"id": token, "type_id": kind}}
 
-    single, pair = ([node(token, kind) for token, kind in style.around(pair=two)] for two in (False, True))
-    used = {name: {"id": name, "ids": [vocab.special_ids[name]], "tokens": [name]} for name in sorted(names)}
+    single, pair = ([node(token, kind) for token, kind in one.style.around(pair=two)] for two in (False, True))
+    used = {name: {"id": name, "ids": [one.vocab.special_ids[name]], "tokens": [name]} for name in sorted(names)}
     around = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": used}
-    if not style.trim_offsets:
+    if not one.style.trim_offsets:
         return around
-    trim = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": False}
+    trim = {"type": "ByteLevel", "add_prefix_space": bool(one.prefix), "trim_offsets": True, "use_regex": False}
     return {"type": "Sequence", "processors": [trim, around]}
 
 
@@ -261,23 +252,20 @@ def _check_ids(tokens: Sequence[str], ids: Iterable[Any], first: int) -> None:
 # `extra_special_tokens`; the chat template in the file that both prefer *and* under the key of older readers.
 
 
-def config_files(vocab: Vocab, style: Style) -> dict[str, str]:
+def config_files(one: Definition) -> dict[str, str]:
     """The files beside tokenizer.json, by name; the same bytes for the same vocabulary and style."""
-    files = {
-        "tokenizer_config.json": config_json(vocab, style),
-        "special_tokens_map.json": special_tokens_json(vocab, style),
-    }
-    if style.chat_template:
-        files["chat_template.jinja"] = style.chat_template
-        files["generation_config.json"] = generation_json(vocab, style)
+    files = {"tokenizer_config.json": config_json(one), "special_tokens_map.json": special_tokens_json(one)}
+    if one.style.chat_template:
+        files["chat_template.jinja"] = one.style.chat_template
+        files["generation_config.json"] = generation_json(one)
     return files
 
 
-def config_json(vocab: Vocab, style: Style | None = None) -> str:
+def config_json(one: Definition) -> str:
     """tokenizer_config.json."""
-    style = style or style_for("plain", vocab.specials)
+    style = one.style
     content: dict[str, Any] = {
-        "added_tokens_decoder": {str(i): token for i, token in added_tokens(vocab, style).items()},
+        "added_tokens_decoder": {str(i): token for i, token in added_tokens(one).items()},
         **_roles(style),
         **({"chat_template": style.chat_template} if style.chat_template else {}),
         "clean_up_tokenization_spaces": False,
@@ -290,9 +278,9 @@ def config_json(vocab: Vocab, style: Style | None = None) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def generation_json(vocab: Vocab, style: Style) -> str:
+def generation_json(one: Definition) -> str:
     """generation_config.json of a chat folder: `generate` stops at the end of a turn, and at the end of a text."""
-    ids = vocab.special_ids
+    ids, style = one.vocab.special_ids, one.style
     # The end of a turn, and the end of a text that the same tokens would have without a chat.
     ends = [style.roles.get("eos_token"), next((token for token in ROLES["eos_token"] if token in ids), None)]
     content = {
@@ -303,9 +291,9 @@ def generation_json(vocab: Vocab, style: Style) -> str:
     return json.dumps({key: value for key, value in content.items() if value not in (None, [])}, indent=2) + "\n"
 
 
-def special_tokens_json(vocab: Vocab, style: Style | None = None) -> str:
+def special_tokens_json(one: Definition) -> str:
     """special_tokens_map.json: the roles, for transformers 4."""
-    return json.dumps(_roles(style or style_for("plain", vocab.specials)), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(_roles(one.style), ensure_ascii=False, indent=2) + "\n"
 
 
 def _roles(style: Style) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from koktok.model.definition import Definition
 from koktok.model.special import ROLES
 from koktok.model.vocab import KINDS, Vocab
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
-from koktok.text.pretokenize import Pattern, first_crossing
+from koktok.text.pretokenize import first_crossing
 
 
 @cache
@@ -29,31 +30,25 @@ def that_hold(table: str, cases: Iterable[tuple[str, object]], **holes: object) 
     return [_sentences()[table][name].format_map(holes) for name, holds in cases if holds]
 
 
-def unsupported_reason(
-    what: Literal["hf", "sentencepiece", "gguf", "tiktoken"],
-    vocab: Vocab,
-    pattern: Pattern | None = None,
-    *,
-    jamo: bool = False,
-) -> str:
+def unsupported_reason(what: Literal["hf", "sentencepiece", "gguf", "tiktoken"], one: Definition) -> str:
     """The reason why a format cannot hold a tokenizer, or '' if it can."""
-    for name, obstacle in _obstacles(what, vocab, pattern, jamo=jamo):
+    for name, obstacle in _obstacles(what, one):
         if obstacle:
-            return _sentences()["unsupported"][name].format(kind=vocab.kind, found=obstacle)
+            return _sentences()["unsupported"][name].format(kind=one.vocab.kind, found=obstacle)
     return ""
 
 
-def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) -> Iterator[tuple[str, object]]:
+def _obstacles(what: str, one: Definition) -> Iterator[tuple[str, object]]:
     """Every possible obstacle, the cheapest to test first: its name, and the offending piece or a truth value."""
+    vocab, pattern = one.vocab, one.pattern
     row = KINDS[vocab.kind]
     if what == "hf":
         yield "longest-match", not row.hugging_face
     elif what == "tiktoken":
         yield "tiktoken-kind", not row.tiktoken
-        yield "tiktoken-jamo", jamo
+        yield "tiktoken-jamo", one.jamo
         yield "tiktoken-stray", _stray(vocab)
     else:
-        assert pattern is not None, "these formats have their own pattern"
         no_unknown, no_end = (not set(ROLES[role]) & set(vocab.specials) for role in ("unk_token", "eos_token"))
         if what == "sentencepiece":
             yield "spm-kind", not row.sentencepiece
@@ -61,7 +56,7 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
             yield "threes", not pattern.bigram
             yield "crossing", first_crossing(vocab.pieces, pattern)
         else:
-            yield "gguf-jamo", jamo
+            yield "gguf-jamo", one.jamo
             yield "gguf-kind", not row.gguf
             if row.gguf == "gpt2":
                 yield "gguf-pattern", (pattern.regex, False) not in LLAMA_CPP
@@ -81,20 +76,18 @@ def _stray(vocab: Vocab) -> str:
     return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
 
 
-def runs_in(
-    vocab: Vocab, *, jamo: bool, pattern: str = "koktok", prefix: bool = False, superwords: bool = False
-) -> str:
+def runs_in(one: Definition, pattern: str = "koktok", *, superwords: bool = False) -> str:
     """Where a vocabulary runs with the same ids, and what to type for other runtimes, in one sentence."""
-    row = KINDS[vocab.kind]
+    row = KINDS[one.vocab.kind]
     if not row.hugging_face:
         name = "none"
-    elif jamo:
+    elif one.spelled:
         name = "jamo"
     elif row.tiktoken:
         name = {"koktok": "own-pattern", **dict.fromkeys(ACROSS_SPACES, "across-spaces")}.get(pattern, "published")
     else:
         name = {"unigram": "unigram", "bpe": "bpe"}.get(row.sentencepiece, "words")
-    hf2 = ", in tokenizers 1.0 after `koktok export --to hf2`" if prefix else ""
+    hf2 = ", in tokenizers 1.0 after `koktok export --to hf2`" if one.prefix == "first" else ""
     openvino = "" if pattern == "superbpe" else ", OpenVINO"  # which reads long runs of spaces in another way
     named = "superbpe" if superwords else "llama3"
     holes = _of_pattern(pattern, superwords=superwords)

@@ -21,10 +21,10 @@ from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.files.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.formats.limits import that_hold, unsupported_reason
+from koktok.model.definition import Definition
 from koktok.model.special import ROLES
-from koktok.model.vocab import BYTE_PIECES, KINDS, Vocab
+from koktok.model.vocab import BYTE_PIECES, KINDS
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
-from koktok.text.pretokenize import Pattern
 
 
 def differences(normalizer: Normalizer) -> list[str]:
@@ -125,16 +125,9 @@ def may_be_ours(file: Path) -> bool:
     return not spaces and not model.trainer_spec.input and first in (BYTE, NORMAL)
 
 
-def model_proto(
-    vocab: Vocab,
-    pattern: Pattern,
-    *,
-    normalizer: Normalizer | None = None,
-    user_defined: Collection[str] = (),
-    prefix: bool = False,
-) -> bytes:
+def model_proto(one: Definition, user_defined: Collection[str] = ()) -> bytes:
     """The serialized ModelProto, the same bytes for the same vocabulary."""
-    reason = unsupported_reason("sentencepiece", vocab, pattern)
+    vocab, reason = one.vocab, unsupported_reason("sentencepiece", one)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")
     if strange := [token for token in user_defined if token not in vocab.specials]:
@@ -164,17 +157,14 @@ def model_proto(
         setattr(trainer, f"{role}_id", i)
         if i >= 0:
             setattr(trainer, f"{role}_piece", vocab.tokens[i])
-    model.normalizer_spec.name = "identity"
-    if normalizer is not None:
-        model.normalizer_spec.name = "user_defined"  # SentencePiece's own name, and the only one that kitoken reads
-        model.normalizer_spec.precompiled_charsmap = charsmap(normalizer)
-    jamo = isinstance(normalizer, JamoNormalizer)
-    if jamo:
+    model.normalizer_spec.name = "user_defined"  # SentencePiece's own name, and the only one that kitoken reads
+    model.normalizer_spec.precompiled_charsmap = charsmap(one.normalizer)
+    if one.jamo:
         model.denormalizer_spec.name = "koktok_jamo"
         model.denormalizer_spec.precompiled_charsmap = _joins()
-    for spec in (model.normalizer_spec, model.denormalizer_spec) if jamo else (model.normalizer_spec,):
+    for spec in (model.normalizer_spec, model.denormalizer_spec) if one.jamo else (model.normalizer_spec,):
         spec.add_dummy_prefix = False
         spec.remove_extra_whitespaces = False
         spec.escape_whitespaces = False
-    model.normalizer_spec.add_dummy_prefix = prefix
+    model.normalizer_spec.add_dummy_prefix = bool(one.prefix)
     return model.serialized()

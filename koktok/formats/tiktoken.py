@@ -23,13 +23,12 @@ from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import Product, read_utf8
 from koktok.formats.hf import check_sparse, parsed
 from koktok.formats.limits import unsupported_reason
-from koktok.model.vocab import BYTE_OF, Vocab
+from koktok.model.definition import Definition
+from koktok.model.vocab import BYTE_OF
 from koktok.text.patterns import PUBLISHED, TIKTOKEN
 
 if TYPE_CHECKING:
     import tiktoken
-
-    from koktok.text.pretokenize import Pattern
 
 
 SPEC = "tiktoken.json"
@@ -95,21 +94,21 @@ class Ranks:
         return hashlib.sha256(self.text().encode()).hexdigest()
 
 
-def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool = False) -> Ranks:
+def ranks_of(one: Definition, name: str = "koktok") -> Ranks:
     """The ranks of a byte-level BPE vocabulary.
 
     Examples
     --------
-    >>> from koktok.text.pretokenize import Pattern
-    >>> ranks = ranks_of(Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=["</s>"]), Pattern())
+    >>> from koktok.model.vocab import Vocab
+    >>> ranks = ranks_of(Definition(Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=["</s>"])))
     >>> ranks.encoding().encode("가나"), ranks.specials
     ([257, 167, 224, 246], {'</s>': 258})
     """
-    reason = unsupported_reason("tiktoken", vocab, jamo=jamo)
+    vocab, reason = one.vocab, unsupported_reason("tiktoken", one)
     if reason:
         raise ArtifactError(f"no tiktoken ranks: {reason}", hint="koktok train TEXT --model bpe-bytes --out FOLDER")
     ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(vocab.pieces)}
-    return Ranks(name, pattern.regex, ranks, dict(vocab.special_ids))
+    return Ranks(name, one.pattern.regex, ranks, dict(vocab.special_ids))
 
 
 def files(ranks: Ranks, normalizer: str = "", javascript: str = "") -> dict[str, str]:

@@ -53,11 +53,7 @@ class MarkedTexts:
         assert isinstance(tokenizer, TrainedTokenizer)  # `__call__` has checked it
         shift = max(_NARROW, (tokenizer.vocab.size - 1).bit_length())
         encoder = Encoder(
-            tokenizer.vocab,
-            tokenizer.normalizer,
-            tokenizer.pattern,
-            lstrip=tokenizer.style.lstrip,
-            prefix=tokenizer.prefix,
+            tokenizer.definition,
             table_bytes=TABLE_BYTES // workers_of(threads),  # memory does not grow with the cores
             marking=lambda solver: _Marking(solver, tokenizer, self.facts, self.lexicon, shift),
         )
@@ -118,7 +114,7 @@ class _Marking:
         self.chars = np.array(lead, np.int64)
         self.whole = np.array([data[:1] and data[0] & 0xC0 != 0x80 for data in vocab.token_bytes], np.bool_)
         self.spelled: Callable[[str], int] | None = None
-        if tokenizer.recipe.jamo:
+        if tokenizer.definition.jamo:
             normalizer = tokenizer.normalizer
             self.spelled = lambda char: len(normalizer(char))
 

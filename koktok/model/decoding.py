@@ -23,8 +23,9 @@ from typing import Any
 
 from koktok import hangul
 from koktok.errors import InputError
+from koktok.model.definition import Definition
 from koktok.model.vocab import MARK, Vocab
-from koktok.text.prefix import Prefix, without_prefix
+from koktok.text.prefix import without_prefix
 
 
 def checked_id(value: Any, size: int) -> int:
@@ -149,23 +150,17 @@ class Stream:
     Examples
     --------
     >>> vocab = Vocab.bpe(" 한글", [" 한"])
-    >>> stream = Stream(vocab)
+    >>> stream = Stream(Definition(vocab))
     >>> [stream.push(i) for i in (vocab.ids[" 한"], 0xC3, 0xA9, vocab.ids["글"])], stream.finish()
     ([' 한', '', '', 'é글'], '')
     """
 
-    def __init__(
-        self,
-        vocab: Vocab,
-        *,
-        letters: bool = False,
-        prefix: Prefix = "",
-        skip_special_tokens: bool = False,
-    ) -> None:
+    def __init__(self, definition: Definition, *, skip_special_tokens: bool = False) -> None:
+        vocab = definition.vocab
         self._size = vocab.size
         self._end = vocab.first_special if skip_special_tokens else vocab.size
-        self._letters = letters
-        self._prefix, self._first = prefix, bool(prefix)
+        self._letters = definition.jamo
+        self._prefix, self._first = definition.prefix, bool(definition.prefix)
         self._decoder = decoder_for(vocab)
         self._pending = ""  # jamo mode: a lead or an open syllable at the end of the text so far
 

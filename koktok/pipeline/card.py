@@ -78,7 +78,7 @@ def model_card(
 ) -> str:
     """The model card: Markdown with the front matter of model hubs."""
     recipe, signature, vocab = tokenizer.recipe, tokenizer.signature, tokenizer.vocab
-    reason = unsupported_reason("hf", vocab)
+    reason = unsupported_reason("hf", tokenizer.definition)
     limits = [] if reason else limits_of(tokenizer)
     spm = any("SentencePiece" in row.name for row in figures)
     return _filled(
@@ -141,9 +141,7 @@ def model_card(
 def runs_of(tokenizer: TrainedTokenizer) -> str:
     """Where a tokenizer runs, see `koktok.formats.limits.runs_in`."""
     recipe = tokenizer.recipe
-    pattern, prefix = recipe.pretokenize.pattern, tokenizer.prefix == "first"
-    superwords = bool(recipe.train.superwords)
-    return runs_in(tokenizer.vocab, jamo=recipe.spelled, pattern=pattern, prefix=prefix, superwords=superwords)
+    return runs_in(tokenizer.definition, recipe.pretokenize.pattern, superwords=bool(recipe.train.superwords))
 
 
 def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
@@ -158,7 +156,7 @@ def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
         trim=recipe.special.trim_offsets,
         separated="CharDelimiterSplit" in str(cutting(vocab, tokenizer.pattern, tokenizer.prefix)),
     )
-    if not unsupported_reason("sentencepiece", vocab, tokenizer.pattern):
+    if not unsupported_reason("sentencepiece", tokenizer.definition):
         raw = "; ".join(differences(tokenizer.normalizer))
         limits.append(
             f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Its normalizer does less with raw text: {raw}."

@@ -30,7 +30,7 @@ from koktok.model.decoding import Stream, checked_ids, decoder_for
 from koktok.model.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.model.models import Encoded, best_choices, model_for, n_best_of, sampler_for
 from koktok.model.note import Note
-from koktok.model.special import Style, cut_at
+from koktok.model.special import cut_at
 from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.model.vocab import WITH_UNKNOWN, Vocab
 from koktok.recipe import Recipe
@@ -88,10 +88,9 @@ class TrainedTokenizer(Tokenizer):
         self.recipe = recipe
         self.vocab = vocab
         self.signature = dict(signature or {})
-        self.normalizer = recipe.normalizer_for(vocab)
-        self.pattern = recipe.pattern
+        self.definition = one = recipe.definition_for(vocab)
+        self.normalizer, self.pattern, self.prefix, self.style = one.normalizer, one.pattern, one.prefix, one.style
         self.words = self.pattern.within_words
-        self.prefix = recipe.prefix_for(vocab)
         self.model = model_for(vocab)
         self._cache: dict[str, Encoded] = {}
         self.name = f"koktok {vocab.kind}"
@@ -121,11 +120,6 @@ class TrainedTokenizer(Tokenizer):
         """
         return self.model.lossless
 
-    @cached_property
-    def style(self) -> Style:
-        """Roles and template of the special tokens; `koktok.tokenizer.restyle.restyle` changes it without a new training."""
-        return self.recipe.style_for(self.vocab.specials)
-
     @property
     def roles(self) -> Mapping[str, str]:  # type: ignore[override]
         return self.style.roles
@@ -147,7 +141,7 @@ class TrainedTokenizer(Tokenizer):
 
     def normalize(self, text: str) -> str:
         normal = self.normalizer(text)
-        return hangul.join(normal) if self.recipe.jamo else normal
+        return hangul.join(normal) if self.definition.jamo else normal
 
     def encode(
         self,
@@ -160,8 +154,7 @@ class TrainedTokenizer(Tokenizer):
         encoding = self._encode(text, allowed_special, self._solve, superwords=superwords)
         if not add_special_tokens:
             return encoding
-        ids = self.vocab.special_ids
-        before, after = ([ids[token] for token in tokens] for tokens in self.style.frame)
+        before, after = self.definition.frame
         none = [(0, 0)]
         return self._encoding(
             [*before, *encoding.ids, *after], [*none * len(before), *encoding.offsets, *none * len(after)]
@@ -240,11 +233,7 @@ class TrainedTokenizer(Tokenizer):
         """The encoder of `encode_ids`; created on first use, and caches words."""
         from koktok.bulk import Encoder
 
-        ids, style = self.vocab.special_ids, self.style
-        before, after = ([ids[token] for token in tokens] for tokens in style.frame)
-        return Encoder(
-            self.vocab, self.normalizer, self.pattern, lstrip=style.lstrip, frame=(before, after), prefix=self.prefix
-        )
+        return Encoder(self.definition)
 
     # --- Decoding -----------------------------------------------------------------------------------------------------
 
@@ -253,7 +242,7 @@ class TrainedTokenizer(Tokenizer):
         if skip_special_tokens:
             checked = [i for i in checked if i < self.vocab.first_special]
         text = decoder_for(self.vocab).decode(checked)
-        text = hangul.join(text) if self.recipe.jamo else text
+        text = hangul.join(text) if self.definition.jamo else text
         return without_prefix(text, self.prefix)
 
     def stream(self, *, skip_special_tokens: bool = False) -> Stream:
@@ -266,15 +255,14 @@ class TrainedTokenizer(Tokenizer):
         >>> [stream.push(i) for i in tokenizer.encode("한국").ids], stream.finish()
         (['', '한', '국'], '')
         """
-        letters = bool(self.recipe.jamo)
-        return Stream(self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens)
+        return Stream(self.definition, skip_special_tokens=skip_special_tokens)
 
     @cached_property
     def bulk_decoder(self) -> Decoder:
         """The decoder of `decode_ids`."""
         from koktok.bulk import Decoder
 
-        return Decoder(self.vocab, letters=bool(self.recipe.jamo), prefix=self.prefix)
+        return Decoder(self.definition)
 
     # --- Sampling -----------------------------------------------------------------------------------------------------
 

@@ -308,7 +308,7 @@ def pieces_of_gguf(tokenizer: TrainedTokenizer, name: str, file: Path) -> CheckR
     )
     try:
         theirs = gguf.read(file)
-        ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
+        ours = gguf.table_of(tokenizer.definition)
     except MissingExtraError as error:
         return result.skip(str(error).replace("\nhint", ""))
     except ArtifactError as error:

@@ -135,7 +135,7 @@ def open_formats(
     if not (folder / "tokenizer.json").is_file():
         from koktok.formats.limits import unsupported_reason
 
-        yield "tokenizer.json", Unopened(unsupported_reason("hf", tokenizer.vocab) or "not in the folder")
+        yield "tokenizer.json", Unopened(unsupported_reason("hf", tokenizer.definition) or "not in the folder")
 
 
 def ggufs(place: Path) -> list[Path]:
