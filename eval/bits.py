@@ -39,12 +39,12 @@ from eval.machine import Told, machine
 from eval.peers import CURVE, PEERS, digest_of, train_peer
 from eval.placebo import PLACEBOS, placebos
 from eval.texts import data_of, parts
-from koktok.adapters import load
 from koktok.files import cache_dir, write_file
 from koktok.metrics.registry import Floats
 from koktok.metrics.statistics import Table, around, combined, standard_error
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.report.markdown import table
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.tokenizer.open import load
 
 PEER: Final = "SentencePiece Unigram, defaults"
 """Whose line of sizes the others are compared with."""

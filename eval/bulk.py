@@ -149,7 +149,7 @@ def libraries(folder: str, tokenizer: TrainedTokenizer, bench: Bench) -> Iterato
             lambda rows: [*map(decode_one, rows)],
         )
     if tokenizer.vocab.kind == "bpe-bytes":
-        from koktok.formats.tiktoken import ranks_of
+        from koktok.runtimes.tiktoken.ranks import ranks_of
 
         encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
         yield (
@@ -360,7 +360,7 @@ def latency(folder: str, bench: Bench) -> None:
 LOAD = """
 import sys, time
 from koktok.tokenizer import TrainedTokenizer
-import koktok.formats.hf, koktok.formats.folder, tomllib
+import koktok.runtimes.huggingface.tokenizer_json, koktok.runtimes.folder, tomllib
 begun = time.perf_counter(); tokenizer = TrainedTokenizer.load(sys.argv[1])
 loaded = time.perf_counter(); tokenizer.encode("학교에 간다")
 first = time.perf_counter(); import numba, koktok.bulk

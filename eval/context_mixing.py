@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from koktok.model.vocab import whole_text
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 CONTEXTS: Final = 13
 SLOTS: Final = 1 << 22

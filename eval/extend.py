@@ -41,11 +41,11 @@ from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, o
 from koktok.extension.extension_files import definition_of, extended
 from koktok.extension.learn import ExtendOptions, PieceList, learn
 from koktok.hangul import syllable_mask
+from koktok.protocol.agree import agreement
 from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import BoundaryKind
-from koktok.tokenizer.agree import agreement
 from koktok.training.lattice import TRUST
 
 BASES = "package:qwen3,package:llama3,package:o200k_base,package:mistral-v1"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from koktok.cli.playground import name_of, page_of
 from koktok.corpora.paths import as_source
-from koktok.formats.vocabularies.ready import folder_of
 from koktok.text.sources import read
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.ready import folder_of
 
 VOCABULARIES = (
     "koktok:ko-32k",

@@ -172,9 +172,9 @@ def _spent() -> float:
 
 def quality(spec: str, golds: Sequence[Path], held: Sequence[str]) -> list[str]:
     """Tokens per eojeol of held-out lines, and boundary F1 on each gold; nothing of a training that was ended."""
-    from koktok.adapters import load
     from koktok.metrics import GoldPage, Material, Settings, score
     from koktok.metrics.gold import read_gold  # here, so that no child's time has it
+    from koktok.tokenizer.open import load
 
     if not spec:
         return [""] * (1 + len(golds))

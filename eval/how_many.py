@@ -25,13 +25,13 @@ from eval.rows import open_row
 from eval.suites import published
 from eval.texts import data_of, split
 from koktok.errors import KoktokError
-from koktok.formats.vocabularies import ready_vocabularies
 from koktok.hangul import syllable_mask
 from koktok.metrics import Text
 from koktok.metrics.statistics import BLOCK, Units
 from koktok.model.tokens import code_points
 from koktok.report.markdown import plain, table
 from koktok.report.measure import Entry
+from koktok.tokenizer.ready import ready_vocabularies
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from koktok.metrics.registry import Floats
 from koktok.model.tokens import Ints, Tokens, running
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 Line = Sequence[int] | Ints
 

@@ -27,10 +27,10 @@ import numpy as np
 from kiwipiepy import Kiwi
 
 from eval.machine import machine
-from koktok.adapters import load
 from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
+from koktok.tokenizer.open import load
 
 RARE: Final = "걁겼긂깄뇄렜뢔뢨붴뻤쌘얬칢텼퉜홥"
 

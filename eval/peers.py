@@ -1,6 +1,6 @@
 """Peers, trained on the same lines at the same size and kept on disk, so that an interrupted run goes on where it was.
 
-Each peer is a function that trains into a folder and returns a spec for `koktok.adapters`. A folder is found again by the digest
+Each peer is a function that trains into a folder and returns a spec for `koktok.runtimes`. A folder is found again by the digest
 of everything that decides it: the lines, the size, the peer and the versions of the libraries.
 """
 

@@ -3,7 +3,7 @@
     python -m eval.ready build [NAME...]
     python -m eval.ready table [DATA] [--cap 110000] [--no-peers] [--beside package:llama3 ...]
 
-`build` trains them (all by default) with `koktok train corpus:... --recipe koktok/formats/vocabularies/NAME.toml`, and copies koktok.toml, the
+`build` trains them (all by default) with `koktok train corpus:... --recipe koktok/tokenizer/vocabularies/NAME.toml`, and copies koktok.toml, the
 card and the packed tokenizer.json into NAME/. `table` measures on what DATA (corpus:bench-ko by default) holds out, on English that
 corpus:open-en holds out, and on Python of corpus:code: tokens per eojeol, F1 at the boundaries of human treebanks, recall before particles
 and endings, tokens per English word and per character of code, beside SentencePiece trained on the same text at the same size, and beside
@@ -22,15 +22,15 @@ from pathlib import Path
 
 from eval.machine import machine
 from eval.texts import CAP, GOLDS, data_of, split
-from koktok.adapters import load
-from koktok.adapters.sentencepiece_adapter import SentencePiece
 from koktok.corpora.fetch import fetch, texts
 from koktok.files import write_file
-from koktok.formats.folder import CARD, MARK
-from koktok.formats.vocabularies import find, ready_vocabularies
 from koktok.metrics import GoldPage, Material, Settings, Text, score
 from koktok.metrics.gold import read_gold
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
+from koktok.runtimes.folder import CARD, MARK
+from koktok.runtimes.sentencepiece.adapter import SentencePiece
+from koktok.tokenizer.open import load
+from koktok.tokenizer.ready import find, ready_vocabularies
 
 
 def build(name: str) -> None:

@@ -15,14 +15,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-from koktok.adapters import LibraryTokenizer, load
 from koktok.errors import ArtifactError
 from koktok.files import read_utf8
-from koktok.formats.detect import IN_A_FOLDER
-from koktok.formats.hf import parsed
 from koktok.model.note import Note
 from koktok.model.tokens import Tokens
 from koktok.model.vocab import UNKNOWN
+from koktok.runtimes import LibraryTokenizer
+from koktok.runtimes.detect import IN_A_FOLDER
+from koktok.runtimes.huggingface.tokenizer_json import parsed
+from koktok.tokenizer.open import load
 
 
 class Characters(LibraryTokenizer):

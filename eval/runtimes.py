@@ -27,17 +27,17 @@ from typing import Any, Literal
 
 from koktok.corpora.paths import as_source
 from koktok.errors import ArtifactError, KoktokError
-from koktok.formats import tiktoken
-from koktok.formats.gguf import read, table_of, write, write_into
-from koktok.formats.hf import in_version_2
-from koktok.formats.limits import unsupported_reason
 from koktok.pipeline.train import train
 from koktok.progress import counted
+from koktok.protocol.agree import agreement
 from koktok.recipe import Recipe
+from koktok.runtimes.gguf import read, table_of, write, write_into
+from koktok.runtimes.huggingface.tokenizer_json import in_version_2
+from koktok.runtimes.limits import unsupported_reason
+from koktok.runtimes.tiktoken import ranks as tiktoken
 from koktok.text import sources
 from koktok.text.prefix import with_prefix
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.agree import agreement
 from koktok.verification.probes import tricky_lines
 
 TESTS = Path(__file__).parents[1] / "tests"

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 MOST: Final = 200_000
 """Bytes of text that are timed."""

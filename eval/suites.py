@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.texts import CAP, split
-from koktok.adapters import package_names
 from koktok.metrics import Settings, Text
 from koktok.metrics.gold import GoldCorpus, read_gold
 from koktok.metrics.gold.spans import read_spans
 from koktok.report.benchmark import GOLDS as BENCHMARK_GOLDS
 from koktok.report.benchmark import SPANS, code_of, english_of
 from koktok.report.measure import Entry, Material, showcase
+from koktok.runtimes import package_names
 
 MINI = Path(__file__).resolve().parents[1] / "corpora" / "mini"
 QUICK_SIZE = 2300

@@ -28,16 +28,16 @@ from eval.machine import write_between
 from eval.peers import PEERS, digest_of, train_peer
 from eval.placebo import PLACEBOS
 from eval.texts import data_of, split
-from koktok.adapters import load
 from koktok.corpora.fetch import fetch
 from koktok.files import cache_dir, write_file
 from koktok.hangul import is_syllable
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
 from koktok.metrics.spans import SpanPage, span_table
 from koktok.model.tokens import Ints
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.recipe import TrainRecipe
 from koktok.report.markdown import table
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.tokenizer.open import load
 
 FORMULA: Final = 1
 """Raised where a figure changes: a kept seed is one of this number."""

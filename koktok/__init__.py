@@ -10,15 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from koktok.adapters import load
     from koktok.errors import KoktokError
     from koktok.extension.extend import extend
     from koktok.metrics import evaluate
     from koktok.model.encoding import Encoding
     from koktok.pipeline.train import train
     from koktok.pipeline.training import Training
+    from koktok.protocol.tokenizer import Tokenizer
     from koktok.recipe import Recipe
-    from koktok.tokenizer.protocol import Tokenizer
+    from koktok.tokenizer.open import load
     from koktok.verification import verify
 
 __all__ = [
@@ -38,11 +38,11 @@ _HOMES = {
     "Encoding": "koktok.model.encoding",
     "KoktokError": "koktok.errors",
     "Recipe": "koktok.recipe",
-    "Tokenizer": "koktok.tokenizer.protocol",
+    "Tokenizer": "koktok.protocol.tokenizer",
     "Training": "koktok.pipeline.training",
     "evaluate": "koktok.metrics",
     "extend": "koktok.extension.extend",
-    "load": "koktok.adapters.open",
+    "load": "koktok.tokenizer.open",
     "train": "koktok.pipeline.train",
     "verify": "koktok.verification",
 }

@@ -39,10 +39,10 @@ from koktok.files import MANIFEST, Checkpoint, Product, resumable, typed
 from koktok.model.special import special_tokens
 from koktok.model.tokens import Tokens
 from koktok.progress import OnProgress
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source, read
-from koktok.tokenizer.protocol import Tokenizer
 
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]

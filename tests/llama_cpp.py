@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from koktok.formats.gguf import read, write_into
+from koktok.runtimes.gguf import read, write_into
 
 RUN_LLAMA_CPP = """
 import json, sys

@@ -15,12 +15,12 @@ import pytest
 from conftest import MODELS
 
 from koktok import KoktokError, Recipe
-from koktok.adapters import load
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.model.vocab import Vocab
 from koktok.pipeline.train import train
 from koktok.text.sources import Source
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.open import load
 
 Trained = Callable[..., Path]
 
@@ -210,7 +210,7 @@ def watch(event, args):
     if event == "open" and isinstance(args[0], str) and args[0].startswith(folders) and args[0].endswith((".py", ".pkl")):
         raise SystemExit(f"opened {args[0]}")
 from koktok import load
-import koktok.formats.hf, koktok.bulk
+import koktok.runtimes.huggingface.tokenizer_json, koktok.bulk
 sys.addaudithook(watch)
 for folder in folders:
     tokenizer = load(folder)

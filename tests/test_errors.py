@@ -25,12 +25,6 @@ from koktok.count import Counts, count_words
 from koktok.count.shards import Shards
 from koktok.errors import ArtifactError, CorpusError, InputError, RecipeError, UsageError, VocabSizeError
 from koktok.files import write_folder
-from koktok.files.sentencepiece_model import ModelProto
-from koktok.formats.gguf import GgufVocab
-from koktok.formats.hf import in_version_2, tokenizer_json
-from koktok.formats.sentencepiece import model_proto
-from koktok.formats.tiktoken import EXPORT, Ranks, files, ranks_from_text, ranks_of
-from koktok.formats.tiktoken import load as load_ranks
 from koktok.instances import Masking, Packed, Plan, write_packed
 from koktok.instances.word_cuts import WordCuts
 from koktok.metrics import Material, Parallel, Text, describe, score
@@ -42,6 +36,12 @@ from koktok.pipeline.curve import frontier
 from koktok.report.doctor import diagnose
 from koktok.report.measure import Entry, measure
 from koktok.report.measure import Material as Shown
+from koktok.runtimes.gguf import GgufVocab
+from koktok.runtimes.huggingface.tokenizer_json import in_version_2, tokenizer_json
+from koktok.runtimes.sentencepiece.message import ModelProto
+from koktok.runtimes.sentencepiece.model_proto import model_proto
+from koktok.runtimes.tiktoken.ranks import EXPORT, Ranks, files, ranks_from_text, ranks_of
+from koktok.runtimes.tiktoken.ranks import load as load_ranks
 from koktok.segment import Policy, Whitespace, segmenter_for
 from koktok.segment.segmented import BoundaryKind, Cut, SegmentedCounts
 from koktok.text.blocklist import Blocklist

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from koktok import Recipe, Tokenizer, hangul, load
 from koktok.errors import RecipeError
-from koktok.files.sentencepiece_model import ModelProto
-from koktok.formats.hf import jamo_decoders
-from koktok.formats.sentencepiece import _joins, charsmap
 from koktok.model.vocab import Vocab
+from koktok.runtimes.huggingface.normalizer import normalizer_node
+from koktok.runtimes.huggingface.tokenizer_json import jamo_decoders
+from koktok.runtimes.sentencepiece.message import ModelProto
+from koktok.runtimes.sentencepiece.model_proto import _joins, charsmap
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc
 
 SYLLABLES = [chr(c) for c in range(0xAC00, 0xD7A4)]
@@ -53,7 +54,7 @@ def hf(normalizer: JamoNormalizer) -> Any:
     from tokenizers.models import BPE
 
     blank = json.loads(Tokenizer(BPE()).to_str())
-    blank["normalizer"] = normalizer.to_hf()
+    blank["normalizer"] = normalizer_node(normalizer)
     blank["decoder"] = {"type": "Sequence", "decoders": [{"type": "Fuse"}, *jamo_decoders()]}
     return Tokenizer.from_str(json.dumps(blank))
 
@@ -214,7 +215,7 @@ def test_a_rare_syllable_keeps_what_it_can() -> None:
     assert "각" not in SYLLABLES[::5]
     assert rare("각") == "가\u11a8"
     assert rare(SYLLABLES[28]) == hangul.split(SYLLABLES[28])
-    assert JamoNormalizer(Folds(), SYLLABLES).to_hf() == Normalizer().to_hf()
+    assert normalizer_node(JamoNormalizer(Folds(), SYLLABLES)) == normalizer_node(Normalizer())
     # What is compiled for one is kept, and must not be given to another.
     assert rare != Normalizer() != rare
     assert rare != JamoNormalizer(Folds(zero_width=False), ["가"])

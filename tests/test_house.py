@@ -15,8 +15,8 @@ from conftest import ROOT
 import koktok
 
 ROOMS = [
-    "errors", "hangul", "progress", "files", "text", "corpora", "count", "segment", "model", "recipe", "training", "formats",
-    "bulk", "tokenizer", "adapters", "metrics", "pipeline", "report", "token_files", "extension", "instances", "cluster",
+    "errors", "hangul", "progress", "files", "text", "corpora", "count", "segment", "model", "recipe", "training", "bulk",
+    "protocol", "runtimes", "tokenizer", "metrics", "pipeline", "report", "token_files", "extension", "instances", "cluster",
     "verification", "cli",
 ]  # fmt: skip
 """The rooms, as docs/architecture.md shows them: each imports only rooms that stand before it."""

@@ -28,9 +28,9 @@ from koktok import load
 from koktok.bulk import Encoder
 from koktok.bulk.table import LONGEST
 from koktok.files import write_folder
-from koktok.formats.limits import unsupported_reason
-from koktok.formats.tiktoken import EXPORT, files, ranks_of
 from koktok.model.vocab import KINDS, Vocab
+from koktok.runtimes.limits import unsupported_reason
+from koktok.runtimes.tiktoken.ranks import EXPORT, files, ranks_of
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.patterns import Published
 from koktok.text.prefix import without_prefix

@@ -13,10 +13,10 @@ import tokenizers
 from conftest import MINI
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.extension.base_tokenizer import Base, base_of_library
-from koktok.formats.tiktoken import VOCABULARIES, Ranks
 from koktok.model.vocab import BYTE_CHARS, BYTE_OF
+from koktok.runtimes.tiktoken.adapter import Tiktoken
+from koktok.runtimes.tiktoken.ranks import VOCABULARIES, Ranks
 from koktok.segment import Morpheme
 
 ENDINGS = ("에서는", "습니다", "에서", "까지", "는", "은", "이", "가", "을", "를", "에", "다", "고")

@@ -20,12 +20,12 @@ from eval.study.data import Lists, write_arrays
 from eval.study.sizes import PARAGRAPH, ROWS, Size
 from eval.tagger import SENTENCEPIECE, Sentences, at_tokens
 from eval.texts import data_of, parts
-from koktok.adapters import load
 from koktok.files import write_file
 from koktok.metrics import Text
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.recipe import TrainRecipe
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.tokenizer.open import load
 
 PIECE: Final = 2_000
 """Bytes of neighbouring lines that stay together when the order of training text is drawn."""

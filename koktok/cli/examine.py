@@ -76,10 +76,10 @@ def doctor(
 
     Example: koktok doctor my-tokenizer --text text.txt
     """
-    from koktok.adapters import load
     from koktok.progress import ConsoleProgress, print_line
     from koktok.report.doctor import SEVERITIES, diagnose
     from koktok.text.blocklist import Blocklist
+    from koktok.tokenizer.open import load
 
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         blocked = Blocklist.load(blocklist) if blocklist else None
@@ -147,9 +147,9 @@ def diff(
 
     Example: koktok diff koktok:ko-16k koktok:ko-32k --text text.txt
     """
-    from koktok.adapters import load
     from koktok.progress import ConsoleProgress, print_line
     from koktok.report.diff import difference
+    from koktok.tokenizer.open import load
 
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         corpora = _golds(gold, human_gold)

@@ -14,7 +14,7 @@ from koktok.errors import UsageError
 from koktok.files import typed
 
 if TYPE_CHECKING:
-    from koktok.adapters import LibraryTokenizer
+    from koktok.runtimes import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
 
 
@@ -50,9 +50,9 @@ def export(
 
     Example: koktok export my-tokenizer --to hf --style bert -o for-bert
     """
-    from koktok.adapters.open import load_folder
     from koktok.files import place_of
-    from koktok.formats.folder import MARK
+    from koktok.runtimes.folder import MARK
+    from koktok.tokenizer.open import load_folder
 
     if place_of(out) == tokenizer.resolve():
         raise UsageError("`--out` is the tokenizer itself; it would be replaced", hint=f"--out {typed(f'{out}-{to}')}")
@@ -88,14 +88,14 @@ def export(
 
 
 def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
-    from koktok.adapters import LibraryTokenizer, hf_files
-    from koktok.adapters.conversion import agreement
-    from koktok.adapters.huggingface_adapter import HuggingFace
-    from koktok.adapters.library import PROBES
     from koktok.files import write_folder
-    from koktok.formats.folder import TOKENIZER
-    from koktok.formats.limits import unsupported_reason
-    from koktok.formats.probe import PROBE, probe_json
+    from koktok.runtimes import LibraryTokenizer, hf_files
+    from koktok.runtimes.conversion import agreement
+    from koktok.runtimes.folder import TOKENIZER
+    from koktok.runtimes.huggingface.adapter import HuggingFace
+    from koktok.runtimes.library import PROBES
+    from koktok.runtimes.limits import unsupported_reason
+    from koktok.runtimes.probe import PROBE, probe_json
 
     if isinstance(tokenizer, LibraryTokenizer):
         if looks:
@@ -127,10 +127,10 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
 
 
 def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bool) -> list[str]:
-    from koktok.adapters import LibraryTokenizer, hf_files
     from koktok.files import write_file
-    from koktok.formats.hf import in_version_2, tokenizer_json
-    from koktok.formats.limits import unsupported_reason
+    from koktok.runtimes import LibraryTokenizer, hf_files
+    from koktok.runtimes.huggingface.tokenizer_json import in_version_2, tokenizer_json
+    from koktok.runtimes.limits import unsupported_reason
 
     roles: Mapping[str, str] = {}
     if isinstance(tokenizer, LibraryTokenizer):
@@ -151,10 +151,10 @@ def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bo
 def _spm(
     tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, user_defined: list[str], *, force: bool
 ) -> list[str]:
-    from koktok.adapters import LibraryTokenizer
-    from koktok.adapters.sentencepiece_adapter import SentencePiece
     from koktok.files import write_file
-    from koktok.formats.sentencepiece import differences, may_be_ours, model_proto
+    from koktok.runtimes import LibraryTokenizer
+    from koktok.runtimes.sentencepiece.adapter import SentencePiece
+    from koktok.runtimes.sentencepiece.model_proto import differences, may_be_ours, model_proto
 
     if isinstance(tokenizer, LibraryTokenizer):
         if not isinstance(tokenizer, SentencePiece):
@@ -175,10 +175,10 @@ def _spm(
 def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
     from dataclasses import replace
 
-    from koktok.adapters import LibraryTokenizer
-    from koktok.adapters.tiktoken_adapter import Tiktoken
     from koktok.files import write_folder
-    from koktok.formats.tiktoken import EXPORT, files, ranks_of
+    from koktok.runtimes import LibraryTokenizer
+    from koktok.runtimes.tiktoken.adapter import Tiktoken
+    from koktok.runtimes.tiktoken.ranks import EXPORT, files, ranks_of
 
     if isinstance(tokenizer, LibraryTokenizer):
         if not isinstance(tokenizer, Tiktoken):
@@ -196,8 +196,7 @@ def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: s
 def _gguf(
     tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: str, into: Path | None, *, force: bool
 ) -> list[str]:
-    from koktok.adapters import LibraryTokenizer, gguf_table
-    from koktok.formats import gguf
+    from koktok.runtimes import LibraryTokenizer, gguf, gguf_table
 
     if isinstance(tokenizer, LibraryTokenizer):
         table, chat_template = gguf_table(tokenizer), ""
@@ -235,10 +234,11 @@ def import_(
 
     Example: koktok import tokenizer.json -o theirs
     """
-    from koktok.adapters import LibraryTokenizer, load
-    from koktok.adapters.library import PROBES
     from koktok.files import check_folder
-    from koktok.formats.folder import TOKENIZER
+    from koktok.runtimes import LibraryTokenizer
+    from koktok.runtimes.folder import TOKENIZER
+    from koktok.runtimes.library import PROBES
+    from koktok.tokenizer.open import load
 
     if check_folder(out, TOKENIZER) == file.resolve():
         raise UsageError("`--out` is the folder that is read", hint=f"--out {typed(f'{out}-koktok')}")

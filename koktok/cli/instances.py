@@ -122,7 +122,6 @@ def _packed(
     quiet: bool,
     **settings: Any,
 ) -> Packed:
-    from koktok.adapters import load
     from koktok.instances.packing import LONG_DOCUMENT, write_packed
     from koktok.instances.word_cuts import WordCuts
     from koktok.recipe import Recipe
@@ -130,6 +129,7 @@ def _packed(
     from koktok.segment.cache import CachedSegmenter
     from koktok.segment.workers import Workers, in_subprocess
     from koktok.text.records import ReadReport
+    from koktok.tokenizer.open import load
 
     chosen = Recipe().changed(segmenter=segmenter, policy=policy).segment
     report = ReadReport()

@@ -32,7 +32,7 @@ Field = Annotated[
 
 def _folder_of(path: Any) -> Any:
     """The folder of a tokenizer, or of each of some, behind what was typed."""
-    from koktok.formats.vocabularies import folder_of
+    from koktok.tokenizer.ready import folder_of
 
     return [*map(folder_of, path)] if isinstance(path, list | tuple) else path and folder_of(path)
 

@@ -11,7 +11,7 @@ import typer
 from koktok.cli.options import Field, Folder, Folders, Force, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
-    from koktok.adapters import LibraryTokenizer
+    from koktok.runtimes import LibraryTokenizer
     from koktok.tokenizer import TrainedTokenizer
 
 
@@ -40,10 +40,10 @@ def playground(
 
     Example: koktok playground my-tokenizer -o page.html
     """
-    from koktok.adapters.open import load
     from koktok.files import check_file, write_file
     from koktok.report.playground.web_page import is_page
     from koktok.text.names import distinct
+    from koktok.tokenizer.open import load
 
     check_file(out, is_page)
     references = [*map(str, [tokenizer, *(others or ()), *filter(None, [against])])]
@@ -82,10 +82,10 @@ def page_of(
     against: str = "",
 ) -> str:
     """The page, with the morphemes of the words of some lines, of the vocabularies and of its own examples."""
-    from koktok.adapters import LibraryTokenizer
     from koktok.progress import ConsoleProgress
     from koktok.report.playground.lexicon import WORDS, lexicon, runs_of, words_of
     from koktok.report.playground.web_page import examples, to_page
+    from koktok.runtimes import LibraryTokenizer
     from koktok.segment.cache import CachedSegmenter
     from koktok.segment.workers import in_subprocess
 

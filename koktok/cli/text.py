@@ -24,8 +24,8 @@ from koktok.cli.options import (
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from koktok.protocol.tokenizer import Tokenizer
     from koktok.text.sources import Source
-    from koktok.tokenizer.protocol import Tokenizer
 
 
 def encode(
@@ -67,10 +67,10 @@ def encode(
     """
     import json
 
-    from koktok.adapters.open import load_folder
     from koktok.model.vocab import readable
     from koktok.progress import SPACE, print_line
     from koktok.tokenizer import TrainedTokenizer
+    from koktok.tokenizer.open import load_folder
 
     loaded = load_folder(tokenizer)
     if format is not None or out is not None:
@@ -163,8 +163,8 @@ def decode(
 
     Example: koktok decode my-tokenizer ids.txt
     """
-    from koktok.adapters.open import load_folder
     from koktok.progress import print_line
+    from koktok.tokenizer.open import load_folder
 
     loaded = load_folder(tokenizer)
     for number, line in enumerate(lines_of_paths(paths, None, aligned=True, quiet=quiet), start=1):

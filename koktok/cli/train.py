@@ -94,12 +94,12 @@ def train(
     chosen = base.changed(**settings, **without, sources=())
     from koktok.cli import training_shown as shown
     from koktok.files import check_file, check_folder, refuse_another
-    from koktok.formats.folder import CARD, MARK, TOKENIZER
     from koktok.pipeline.baseline import compare as compare_with_peers
     from koktok.pipeline.train import Options
     from koktok.pipeline.train import train as train_tokenizer
     from koktok.pipeline.user_dictionary import with_dictionary
     from koktok.progress import ConsoleProgress
+    from koktok.runtimes.folder import CARD, MARK, TOKENIZER
     from koktok.training.log import summary
 
     chosen, dictionary = with_dictionary(chosen, user_dictionary or None)
@@ -142,8 +142,8 @@ def train(
 def _asked_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
     """Whether a folder was trained with this recipe on sources of these names; their text is compared when the folder is written."""
     from koktok.errors import ArtifactError
-    from koktok.formats.folder import MARK, read_folder
     from koktok.recipe import Recipe
+    from koktok.runtimes.folder import MARK, read_folder
 
     if (folder / "frontier.json").is_file():
         return Recipe.load(folder / MARK) == recipe
@@ -168,10 +168,10 @@ def _draw(
 ) -> None:
     """Print the curve as a table, and write it with a drawing and the recipe."""
     from koktok.files import write_folder
-    from koktok.formats.folder import MARK, TOKENIZER
     from koktok.pipeline import curve
     from koktok.progress import ConsoleProgress, table
     from koktok.report.frontier import NARROW, TITLE, cells, draw, to_json, to_markdown
+    from koktok.runtimes.folder import MARK, TOKENIZER
 
     with ConsoleProgress(quiet=quiet) as progress:
         try:

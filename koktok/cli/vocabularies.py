@@ -25,7 +25,7 @@ def vocabulary_list() -> None:
 
     Example: koktok vocabulary list
     """
-    from koktok.formats.vocabularies import ready_vocabularies
+    from koktok.tokenizer.ready import ready_vocabularies
 
     rows = [(ready.name, ready.recipe.train, ready.title) for ready in ready_vocabularies()]
     list_rows(
@@ -40,8 +40,8 @@ def vocabulary_show(name: Name) -> None:
 
     Example: koktok vocabulary show ko-32k
     """
-    from koktok.formats.vocabularies import find
     from koktok.progress import print_line
+    from koktok.tokenizer.ready import find
 
     ready = find(name)
     rows = {
@@ -65,7 +65,7 @@ def vocabulary_get(
 
     Example: koktok vocabulary get ko-32k -o my-tokenizer
     """
-    from koktok.formats.vocabularies import find
+    from koktok.tokenizer.ready import find
 
     ready = find(name)
     print(ready.write(out or Path(ready.name), force=force))
@@ -86,11 +86,11 @@ def vocabulary_build(
     """
     from koktok.cli.training_shown import announced
     from koktok.files import check_folder
-    from koktok.formats.folder import CARD, TOKENIZER
-    from koktok.formats.vocabularies import find
     from koktok.pipeline.baseline import compare
     from koktok.pipeline.train import train
     from koktok.progress import ConsoleProgress
+    from koktok.runtimes.folder import CARD, TOKENIZER
+    from koktok.tokenizer.ready import find
 
     ready = find(name)
     folder = check_folder(

@@ -1,6 +1,6 @@
 """The base: the tokenizer that is extended, of any library.
 
-`koktok.adapters` reads tokenizer.json, SentencePiece models, tiktoken ranks and tekken files; a base has a kind (bytes, characters
+`koktok.runtimes` reads tokenizer.json, SentencePiece models, tiktoken ranks and tekken files; a base has a kind (bytes, characters
 with byte fallback, or Unigram), strings by id, the order of merges, and the used and reserved ids. Tokenizers for which the laws
 of an extension cannot hold are refused.
 """
@@ -18,18 +18,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from koktok.adapters import LibraryTokenizer, load
-from koktok.adapters.added_tokens import FolderTokens, folder_tokens
-from koktok.adapters.conversion import hf_config, hf_definition
-from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
-from koktok.adapters.sentencepiece_adapter import with_tokens
 from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded, read_whole, standing
-from koktok.formats.folder import TOKENIZER, is_imported, is_koktoks
-from koktok.formats.tiktoken import Ranks
-from koktok.formats.vocabularies import folder_of
 from koktok.hangul import SYLLABLE
 from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
+from koktok.runtimes import LibraryTokenizer
+from koktok.runtimes.conversion import hf_config, hf_definition
+from koktok.runtimes.folder import TOKENIZER, is_imported, is_koktoks
+from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
+from koktok.runtimes.huggingface.added_tokens import FolderTokens, folder_tokens
+from koktok.runtimes.sentencepiece.adapter import with_tokens
+from koktok.runtimes.tiktoken.ranks import Ranks
+from koktok.tokenizer.open import load
+from koktok.tokenizer.ready import folder_of
 
 BaseModelKind = Literal["bytes", "chars", "unigram"]
 

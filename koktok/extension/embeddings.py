@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
-from koktok.adapters import load
-from koktok.adapters.added_tokens import IDS_OF_TOKENS, files_beside, folder_tokens
 from koktok.errors import ArtifactError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
 from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, open_regular, read_bounded, typed, write_folder
-from koktok.formats.detect import IN_A_FOLDER
 from koktok.model.tokens import running
 from koktok.progress import OnProgress
+from koktok.runtimes.detect import IN_A_FOLDER
+from koktok.runtimes.huggingface.added_tokens import IDS_OF_TOKENS, files_beside, folder_tokens
+from koktok.tokenizer.open import load
 
 METHODS: Final[Mapping[Method, str]] = {
     "mean": "both rows are the mean of the old rows (Gee et al. 2022, Fast Vocabulary Transfer, arXiv:2402.09977)",

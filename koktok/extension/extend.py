@@ -17,8 +17,8 @@ from koktok.extension.extension_files import FOLDER, Extension, ExtensionRecord,
 from koktok.extension.laws import proof
 from koktok.extension.learn import ExtendOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
-from koktok.formats.probe import PROBE, probe_json
 from koktok.progress import OnProgress, silent
+from koktok.runtimes.probe import PROBE, probe_json
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, in_subprocess
 from koktok.text.blocklist import PERSONAL_DEFAULT, Blocklist

@@ -26,10 +26,10 @@ from koktok.errors import ArtifactError, UsageError
 from koktok.extension.base_tokenizer import SPACE, Base, holds_hangul
 from koktok.extension.learn import Piece, PieceList, splits
 from koktok.files import Product, checked, read_bounded, read_utf8
-from koktok.files.sentencepiece_model import NORMAL, UNUSED, ModelProto
-from koktok.formats.tiktoken import Ranks
-from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.model.vocab import whole_text
+from koktok.runtimes.sentencepiece.message import NORMAL, UNUSED, ModelProto
+from koktok.runtimes.tiktoken.ranks import Ranks
+from koktok.runtimes.tiktoken.ranks import files as files_of_ranks
 
 EXTENSION: Final = "extension.json"
 """The file by which a folder is recognized as an extension."""

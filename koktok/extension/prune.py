@@ -30,14 +30,14 @@ from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.extension_files import BaseRecord, Record, base_record, config_of
 from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, checked, read_bounded, read_utf8, write_folder
-from koktok.files.sentencepiece_model import ModelProto
-from koktok.formats.probe import PROBE, probe_json
-from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.model.vocab import BYTE_PIECES
 from koktok.progress import OnProgress, silent
+from koktok.protocol.agree import Ids, agree
 from koktok.recipe import Options
+from koktok.runtimes.probe import PROBE, probe_json
+from koktok.runtimes.sentencepiece.message import ModelProto
+from koktok.runtimes.tiktoken.ranks import files as files_of_ranks
 from koktok.text.sources import read
-from koktok.tokenizer.agree import Ids, agree
 
 PRUNED: Final = "pruned.json"
 """The file by which a folder is recognized as a pruned vocabulary."""

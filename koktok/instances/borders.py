@@ -18,7 +18,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from koktok import hangul
-from koktok.adapters import LibraryTokenizer
 from koktok.bulk.encoder import BATCH, DOCUMENTS, Encoder, workers_of
 from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES
@@ -26,6 +25,7 @@ from koktok.bulk.texts import Texts
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
 from koktok.instances.word_cuts import WordCuts, strings_of
 from koktok.model.tokens import Tokens, running
+from koktok.runtimes import LibraryTokenizer
 from koktok.text.blocks import Block
 from koktok.text.normalize import nfc
 from koktok.tokenizer import TrainedTokenizer

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from koktok.adapters.open import load
 from koktok.errors import InputError, UsageError
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.packing import Packed
@@ -26,6 +25,7 @@ from koktok.instances.token_facts import TokenFacts
 from koktok.instances.write import manifest_of
 from koktok.model.tokens import running
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.open import load
 
 
 class KoktokCollator:

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from koktok.adapters import LibraryTokenizer
 from koktok.bulk.arrays import id_type
 from koktok.errors import ArtifactError, InputError, MissingExtraError
 from koktok.files import MANIFEST, Product, read_manifest, write_folder, write_manifest, written
@@ -36,6 +35,7 @@ from koktok.instances.word_cuts import WordCuts
 from koktok.model.tokens import running
 from koktok.progress import OnProgress
 from koktok.recipe import Options
+from koktok.runtimes import LibraryTokenizer
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from koktok.adapters import LibraryTokenizer
+from koktok.runtimes import LibraryTokenizer
 from koktok.tokenizer import TrainedTokenizer
 
 EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8

@@ -15,7 +15,7 @@ import numpy as np
 
 from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 LINES: Final = 3000
 """Lines that are tokenized twice: a share of .2 is known to within .015."""

@@ -17,7 +17,7 @@ from koktok.metrics.page import Page, PageTokens
 from koktok.metrics.registry import ratio
 from koktok.metrics.statistics import Table, Units
 from koktok.model.tokens import Ints, running
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 SHARED: Final = ("functional_hits", "functional_cuts", "functional_borders")
 STEMS: Final = [GOLD_BOUNDARIES.index(kind) for kind in ("N|J", "V|E", "XS|E", "VCP|E")]

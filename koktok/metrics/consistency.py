@@ -14,7 +14,7 @@ from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.gold.sentences import word_class
 from koktok.metrics.page import PageTokens
 from koktok.metrics.vocabulary import surface
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 WORDS: Final = 2000  # distinct eojeols of which every pair is compared
 

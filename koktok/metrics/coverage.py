@@ -9,7 +9,7 @@ import numpy as np
 
 from koktok import hangul
 from koktok.corpora.fetch import mini_lines
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

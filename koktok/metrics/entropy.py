@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from koktok.adapters.sentencepiece_adapter import SentencePiece
-from koktok.files.sentencepiece_model import UNIGRAM
 from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
+from koktok.protocol.tokenizer import Tokenizer
+from koktok.runtimes.sentencepiece.adapter import SentencePiece
+from koktok.runtimes.sentencepiece.message import UNIGRAM
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.protocol import Tokenizer
 
 
 def segmentation_entropy(tokenizer: Tokenizer, text: Text) -> Table | None:

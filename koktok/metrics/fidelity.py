@@ -9,8 +9,8 @@ import numpy as np
 
 from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.text.normalize import normalized
-from koktok.tokenizer.protocol import Tokenizer
 
 PROBES: Final = (
     ("NFD", unicodedata.normalize("NFD", "한국어는 어렵다")),

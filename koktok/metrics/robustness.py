@@ -12,7 +12,7 @@ import numpy as np
 from koktok.hangul import LEADS, VOWELS, compose, is_syllable, letters_of
 from koktok.metrics.page import Page, PageTokens, Text
 from koktok.metrics.statistics import Table
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 Edit = tuple[str, list[int]]
 """The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""

@@ -13,9 +13,6 @@ from typing import Any, Final
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
-from koktok.adapters import load
-from koktok.adapters.huggingface_adapter import HuggingFace
-from koktok.adapters.trivial import OpenVocabulary
 from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
 from koktok.metrics.borders import LINES, borders
@@ -41,8 +38,11 @@ from koktok.metrics.spans import SpanPage, span_table
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.model.note import Note
+from koktok.protocol.tokenizer import Tokenizer
+from koktok.runtimes.huggingface.adapter import HuggingFace
+from koktok.runtimes.references.trivial import OpenVocabulary
 from koktok.text.sources import Source, read
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.tokenizer.open import load
 
 FORMAT: Final = 3
 RECALLS: Final = {

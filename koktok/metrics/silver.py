@@ -17,9 +17,9 @@ from koktok.errors import InputError
 from koktok.metrics.borders import border_share
 from koktok.metrics.page import Page, PageTokens
 from koktok.model.tokens import Tokens
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.recipe import SCRIPTS
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
-from koktok.tokenizer.protocol import Tokenizer
 from koktok.training.scripts import script_of
 
 
@@ -58,7 +58,7 @@ class Silver:
 
     `eojeols` are the running words that they come from, counted here by default. An InputError when there are none.
 
-    >>> from koktok.adapters import load
+    >>> from koktok.tokenizer.open import load
     >>> found = Silver(SegmentedCounts.from_marked({" 집|에서|.": 3, "에서": 1})).figures(load("syllables"))
     >>> found.tokens_per_eojeol, found.precision, found.recall, found.f1
     (3.5, 0.42857142857142855, 1.0, 0.6)

@@ -7,7 +7,7 @@ import numpy as np
 from koktok.metrics.gold.spans import SpanCorpus
 from koktok.metrics.page import Page
 from koktok.metrics.statistics import Table, Units
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 
 class SpanPage:

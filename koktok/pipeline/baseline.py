@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from koktok.adapters.sentencepiece_adapter import SentencePiece
-from koktok.adapters.trivial import TRIVIAL
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
 from koktok.metrics.silver import Silver, SilverRow
 from koktok.pipeline.training import Training
 from koktok.pipeline.words import PEER_WORDS
 from koktok.recipe import Group, Recipe
+from koktok.runtimes.references.trivial import TRIVIAL
+from koktok.runtimes.sentencepiece.adapter import SentencePiece
 from koktok.tokenizer import TrainedTokenizer
 from koktok.training.unigram_point import GROUPS
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from koktok.formats.limits import limitations, runs_in, unsupported_reason
-from koktok.formats.pre_tokenizer import cutting
-from koktok.formats.sentencepiece import differences
 from koktok.model.special import NO_LIMIT
 from koktok.model.vocab import KINDS
+from koktok.runtimes.huggingface.pre_tokenizer import cutting
+from koktok.runtimes.limits import limitations, runs_in, unsupported_reason
+from koktok.runtimes.sentencepiece.model_proto import differences
 
 if TYPE_CHECKING:
     from koktok.metrics.coverage import Coverage
@@ -139,7 +139,7 @@ def model_card(
 
 
 def runs_of(tokenizer: TrainedTokenizer) -> str:
-    """Where a tokenizer runs, see `koktok.formats.limits.runs_in`."""
+    """Where a tokenizer runs, see `koktok.runtimes.limits.runs_in`."""
     recipe = tokenizer.recipe
     return runs_in(tokenizer.definition, recipe.pretokenize.pattern, superwords=bool(recipe.train.superwords))
 

@@ -6,7 +6,7 @@
 | normalize | counted parts | `TrainingWords`: pretokens with counts, a sample if there are too many | `koktok.pipeline.words` |
 | segment | pretokens | `SegmentedCounts`: the same, with the cuts of an analyser | `koktok.segment` |
 | train | cut pretokens | `Learnt`: a vocabulary, and the log of the trainer | `koktok.training` |
-| save | tokenizer | a folder with a model card | `koktok.formats` |
+| save | tokenizer | a folder with a model card | `koktok.runtimes` |
 
 Nothing here prints: progress is reported to `Options.on_progress`, and remarks for the user are in `Training.notes`.
 """

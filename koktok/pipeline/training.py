@@ -12,11 +12,11 @@ from koktok.corpora.fetch import find
 from koktok.corpora.recipe import CorpusRecipe
 from koktok.count.counting import CountResult
 from koktok.errors import CorpusError
-from koktok.formats.folder import CARD
 from koktok.metrics.coverage import coverage
 from koktok.metrics.silver import SilverRow
 from koktok.pipeline.card import Credit, model_card
 from koktok.recipe import SourceRecord
+from koktok.runtimes.folder import CARD
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer import TrainedTokenizer
 

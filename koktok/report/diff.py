@@ -21,7 +21,7 @@ from koktok.metrics import Difference, GoldPage, Page, PageTokens, Table, Units,
 from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.statistics import paired
 from koktok.progress import SPACE, OnProgress
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
 
 RESAMPLES: Final = 1000
 BATCH: Final = 1024

@@ -23,8 +23,8 @@ from koktok.files import typed
 from koktok.metrics.coverage import coverage
 from koktok.model.vocab import readable_bytes, whole_text
 from koktok.progress import OnProgress
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.text.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
-from koktok.tokenizer.protocol import Tokenizer
 
 Severity = Literal["note", "warning", "error"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warning", "error")

@@ -20,10 +20,10 @@ from koktok.metrics import scoring as metrics_of
 from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.scoring import DEFAULT
 from koktok.progress import OnProgress, silent
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.report.schema import Report, Sentence
 from koktok.report.scored import gold_info, span_info, texts_of
 from koktok.text.names import distinct
-from koktok.tokenizer.protocol import Tokenizer
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
 """Measures whose paired difference from the reference is drawn and tested."""
@@ -91,7 +91,7 @@ def _unjudged(gold: GoldCorpus) -> list[int]:
 
 
 def _open(spec: str) -> Tokenizer:
-    from koktok.adapters import load
+    from koktok.tokenizer.open import load
 
     return load(spec)
 
@@ -233,7 +233,7 @@ def _name_of(against: Tokenizer | None, entries: Sequence[Entry], opened: Sequen
 
 
 def _family(spec: str) -> str:
-    from koktok.adapters import parse_spec
+    from koktok.tokenizer.open import parse_spec
 
     try:
         return parse_spec(spec)[0]

@@ -17,7 +17,6 @@ Three decisions carry this file.
 
 from __future__ import annotations
 
-import base64
 import re
 import unicodedata
 from collections import Counter
@@ -27,7 +26,6 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Final, Literal
 
 from koktok.errors import InputError
-from koktok.files.sentencepiece_model import NormalizerSpec
 from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
 
 # Marks and compositions younger than Unicode 9, and whole blocks (Todhri, Tulu-Tigalari, Gurung Khema, Kirat Rai, Dives
@@ -242,29 +240,23 @@ class Normalizer:
         """Characters that a fold changes in any context."""
         return tuple(map(chr, self._table))
 
-    def to_hf(self) -> dict[str, Any]:
-        """Give the "normalizer" node of a tokenizer.json that does what `__call__` does.
-
-        Each node is a pass over the text. A line of 42 characters takes Hugging Face 4 µs by default and 7 µs with the
-        folds of one or two nodes; `lone_jamo` (67 nodes) adds 33 µs, `fullwidth` 145 µs, `compatibility` (490 nodes)
-        0.5 ms. Where that matters, normalize first and export a tokenizer without the fold.
-        """
-        nodes: list[dict[str, Any]] = []
+    def replacements(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Give regular expressions with their replacements, before NFC and after it, for an engine that knows no folds."""
+        before: list[tuple[str, str]] = []
         for name in _SOURCES:
-            if not getattr(self.folds, name):
-                continue
-            sources: dict[str, list[str]] = {}
-            for source, target in _fold(name).items():
-                sources.setdefault(target, []).append(chr(source))
-            nodes += [_replace(f"[{''.join(chars)}]", target) for target, chars in sources.items()]
-        nodes.append({"type": "NFC"})
+            if getattr(self.folds, name):
+                sources: dict[str, list[str]] = {}
+                for source, target in _fold(name).items():
+                    sources.setdefault(target, []).append(chr(source))
+                before += [(f"[{''.join(chars)}]", target) for target, chars in sources.items()]
+        after: list[tuple[str, str]] = []
         if self.folds.lone_jamo:
-            for chars, before, after in _LONE.values():
+            for chars, left, right in _LONE.values():
                 first, last = ord(chars[0]), ord(chars[-1])
-                nodes += [_replace(f"{before}{c}{after}", COMPATIBILITY[c]) for c in map(chr, range(first, last + 1))]
+                after += [(f"{left}{c}{right}", COMPATIBILITY[c]) for c in map(chr, range(first, last + 1))]
         if self._repeat:
-            nodes.append(_replace(self._repeat.pattern, ""))
-        return nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}
+            after.append((self._repeat.pattern, ""))
+        return before, after
 
     def rules(self) -> dict[str, Any]:
         """Give the rules as plain data, for an engine in another language."""
@@ -372,27 +364,6 @@ class JamoNormalizer(Normalizer):
         """Give the rules as plain data, see `Normalizer.rules`."""
         return super().rules() | {"whole": "".join(chr(c) for c in SPLIT if c not in self.spelling)}
 
-    def to_hf(self) -> dict[str, Any]:
-        """Give the "normalizer" node of a tokenizer.json that does what `__call__` does.
-
-        SentencePiece's compiled map does the work (0.2 µs a character; 67 `Replace` nodes that need no map take 2 to 4).
-        But Hugging Face looks it up by grapheme, and for a grapheme of at most five bytes puts the rule's result in place
-        of *all* of it: a syllable with a two-byte mark, 가 + U+0301, loses its mark. So a CGJ (U+034F) goes between the
-        two first, which makes six bytes or more, and leaves afterwards. It is put before every two-byte character that
-        follows a syllable, a CGJ too, so that taking one away again is exact.
-        """
-        plain = super().to_hf()
-        if not self.spelling:
-            return plain
-        table = precompiled(tuple((chr(c), parts) for c, parts in self.spelling.items()))
-        nodes = plain["normalizers"] if plain["type"] == "Sequence" else [plain]
-        apart = [
-            _replace(f"(?<=[{_ranges(self.spelling)}{VOWEL}{TAIL}])(?=[\u0080-\u07ff])", "\u034f"),
-            {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode("ascii")},
-            _replace(f"(?<=[{VOWEL}{TAIL}])\u034f(?=[\u0080-\u07ff])", ""),
-        ]
-        return {"type": "Sequence", "normalizers": [*nodes, *apart]}
-
 
 def nfc(text: str) -> str:
     """Compose by Unicode 9's NFC, whatever Unicode this Python carries.
@@ -429,8 +400,8 @@ def _runs() -> tuple[re.Pattern[str], re.Pattern[str]]:
     marks = {c for c in range(0x300, last) if unicodedata.combining(unicodedata.normalize("NFD", chr(c))[0])}
     opaque = set(map(ord, _spread(OPAQUE)))
     return (
-        re.compile(f"[{_ranges(marks | opaque)}]{{{_LONG_RUN},}}+"),
-        re.compile(f"[{_ranges(marks - opaque)}]{{{_LONG_RUN},}}+"),
+        re.compile(f"[{ranges(marks | opaque)}]{{{_LONG_RUN},}}+"),
+        re.compile(f"[{ranges(marks - opaque)}]{{{_LONG_RUN},}}+"),
     )
 
 
@@ -456,17 +427,7 @@ def nfc_tables() -> dict[str, str]:
     last = 0x30000  # nothing composes after the plane of rare Han
     candidates = (c for c in range(last) if unicodedata.combining(chr(c)) or unicodedata.decomposition(chr(c)))
     seconds = {c for c in range(last) if _SECONDS.match(chr(c))}
-    return {"opaque": OPAQUE, "continues": _ranges({c for c in candidates if _continues(chr(c))} | seconds)}
-
-
-@lru_cache(maxsize=8)
-def precompiled(rules: tuple[tuple[str, str], ...]) -> bytes:
-    """Strings and what becomes of them, the longest match first, as SentencePiece compiles them; tokenizer.json takes it too."""
-    import sentencepiece
-
-    sentencepiece.set_min_log_level(2)  # or the builder prints the number of rules
-    compiled = sentencepiece.SentencePieceNormalizer(norm_map=list(rules))
-    return NormalizerSpec(compiled.serialized_normalizer_spec()).precompiled_charsmap
+    return {"opaque": OPAQUE, "continues": ranges({c for c in candidates if _continues(chr(c))} | seconds)}
 
 
 def _segments(text: str) -> Iterator[tuple[int, int, str]]:
@@ -498,8 +459,8 @@ def _spread(ranges: str) -> Iterator[str]:
         yield from map(chr, range(ord(m[1]), ord(m[2] or m[1]) + 1))
 
 
-def _ranges(codes: Iterable[int]) -> str:
-    """Back from `_spread`: the class of code points."""
+def ranges(codes: Iterable[int]) -> str:
+    """The inside of a character class that holds the code points."""
     runs: list[list[int]] = []
     for c in sorted(codes):
         if runs and c == runs[-1][1] + 1:
@@ -558,10 +519,6 @@ def _domain(folds: Folds) -> Iterator[str]:
 
 def _compat(match: re.Match[str]) -> str:
     return COMPATIBILITY[match[0]]
-
-
-def _replace(pattern: str, content: str) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
 
 _LONE_JAMO = re.compile("|".join(f"{before}[{chars}]{after}" for chars, before, after in _LONE.values()))

@@ -23,9 +23,6 @@ from typing import TYPE_CHECKING, Any, Self
 from koktok import hangul
 from koktok.errors import UsageError
 from koktok.files import path_of, read_whole, write_folder
-from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
-from koktok.formats.probe import PROBE, probe_json
-from koktok.formats.vocabularies import folder_of
 from koktok.model.decoding import Stream, checked_ids, decoder_for
 from koktok.model.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.model.models import Encoded, best_choices, model_for, n_best_of, sampler_for
@@ -33,9 +30,12 @@ from koktok.model.note import Note
 from koktok.model.special import cut_at
 from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.model.vocab import WITH_UNKNOWN, Vocab
+from koktok.protocol.tokenizer import Allowed, Tokenizer, checked_text
 from koktok.recipe import Recipe
+from koktok.runtimes.folder import TOKENIZER, files_of, read_folder, with_extra
+from koktok.runtimes.probe import PROBE, probe_json
 from koktok.text.prefix import SPACE_MARK, with_prefix, without_prefix
-from koktok.tokenizer.protocol import Allowed, Tokenizer, checked_text
+from koktok.tokenizer.ready import folder_of
 
 if TYPE_CHECKING:
     import numpy as np

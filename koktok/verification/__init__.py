@@ -11,17 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from koktok.adapters.huggingface_adapter import HuggingFace
-from koktok.adapters.open import load_folder
 from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import is_extension
 from koktok.extension.prune import is_pruned
 from koktok.files import path_of
-from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
+from koktok.runtimes.huggingface.adapter import HuggingFace
 from koktok.text.sources import Source, read
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.open import load_folder
+from koktok.tokenizer.ready import folder_of
 from koktok.verification.checks import (
     Batch,
     Check,

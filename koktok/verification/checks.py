@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
-from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.model.encoding import BLANK, Encoding
 from koktok.model.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
+from koktok.protocol.agree import agreement
+from koktok.runtimes.huggingface.adapter import HuggingFace
 from koktok.text.prefix import without_prefix
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.agree import agreement
 from koktok.verification.finding import CheckResult, shown
 from koktok.verification.formats import Reader
 
@@ -301,7 +301,7 @@ def pieces_of_gguf(tokenizer: TrainedTokenizer, name: str, file: Path) -> CheckR
 
     llama.cpp is no Python library, so no ids are compared; the note lists its differences.
     """
-    from koktok.formats import gguf
+    from koktok.runtimes import gguf
 
     result = CheckResult(
         f"pieces: {name}", message="the table that koktok writes; no ids, llama.cpp runs outside Python"

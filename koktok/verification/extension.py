@@ -21,11 +21,11 @@ from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_ba
 from koktok.extension.extension_files import ExtensionRecord, digest_of, read_extension, restored
 from koktok.extension.prune import moved, read_pruned
 from koktok.files import read_bounded
-from koktok.files.sentencepiece_model import UNUSED, ModelProto
-from koktok.formats.tiktoken import SPEC, Ranks, load
-from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
-from koktok.tokenizer.agree import Ids, agree
+from koktok.protocol.agree import Ids, agree
+from koktok.runtimes.sentencepiece.message import UNUSED, ModelProto
+from koktok.runtimes.tiktoken.ranks import SPEC, Ranks, load
+from koktok.tokenizer.ready import folder_of
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe
 from koktok.verification.formats import auto_tokenizer

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from koktok.tokenizer.agree import EXAMPLES, Agreement
+from koktok.protocol.agree import EXAMPLES, Agreement
 
 LONGEST = 80
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from koktok.errors import ArtifactError
-from koktok.formats.probe import PROBE, read_probe
+from koktok.protocol.agree import Ids, agreement
+from koktok.runtimes.probe import PROBE, read_probe
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.agree import Ids, agreement
 from koktok.verification.finding import CheckResult
 from koktok.verification.formats import Reader
 from koktok.verification.probes import around_specials

@@ -1,4 +1,4 @@
-"""Every format in a folder, opened by its library through the adapters of `koktok.adapters`.
+"""Every format in a folder, opened by its library through the adapters of `koktok.runtimes`.
 
 A `Reader` holds the tokenizer, and the properties that the checks need: texts that it cannot read, whether it normalizes. If a
 library is missing, there is a reason in place of a reader.
@@ -16,12 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from koktok.adapters.huggingface_adapter import open_hf
-from koktok.adapters.library import LibraryTokenizer
-from koktok.adapters.sentencepiece_adapter import SentencePiece, open_sp
-from koktok.adapters.tiktoken_adapter import open_tiktoken
 from koktok.errors import UsageError, asking
 from koktok.files import read_utf8
+from koktok.runtimes.huggingface.adapter import open_hf
+from koktok.runtimes.library import LibraryTokenizer
+from koktok.runtimes.sentencepiece.adapter import SentencePiece, open_sp
+from koktok.runtimes.tiktoken.adapter import open_tiktoken
 from koktok.text.prefix import Prefix, with_prefix
 from koktok.tokenizer import TrainedTokenizer
 
@@ -133,7 +133,7 @@ def open_formats(
         for name, module, extra, opened in formats:
             yield f"{at}{name}", _opened(module, extra, opened)
     if not (folder / "tokenizer.json").is_file():
-        from koktok.formats.limits import unsupported_reason
+        from koktok.runtimes.limits import unsupported_reason
 
         yield "tokenizer.json", Unopened(unsupported_reason("hf", tokenizer.definition) or "not in the folder")
 

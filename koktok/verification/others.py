@@ -11,14 +11,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from koktok.adapters import LibraryTokenizer
-from koktok.adapters.huggingface_adapter import HuggingFace, open_hf
-from koktok.adapters.open import load_folder
 from koktok.errors import KoktokError, MissingExtraError, UsageError, asking
-from koktok.formats.folder import is_imported, is_koktoks
-from koktok.formats.probe import LINES
 from koktok.progress import OnProgress
-from koktok.tokenizer.agree import agree
+from koktok.protocol.agree import agree
+from koktok.runtimes import LibraryTokenizer
+from koktok.runtimes.folder import is_imported, is_koktoks
+from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
+from koktok.runtimes.probe import LINES
+from koktok.tokenizer.open import load_folder
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import around_specials, tricky_lines

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from koktok.adapters.added_tokens import ROLES, FolderTokens, files_beside, folder_tokens
 from koktok.errors import ArtifactError
 from koktok.extension.embeddings import rows_of
+from koktok.runtimes.huggingface.added_tokens import ROLES, FolderTokens, files_beside, folder_tokens
 from koktok.verification.finding import CheckResult
 
 ROLES_CHECK = "special tokens by role"

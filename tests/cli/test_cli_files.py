@@ -9,7 +9,7 @@ from pathlib import Path
 import conftest
 
 from koktok import load
-from koktok.adapters import LibraryTokenizer
+from koktok.runtimes import LibraryTokenizer
 
 Trained = Callable[..., Path]
 

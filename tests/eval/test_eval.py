@@ -22,9 +22,9 @@ from eval.picture import draw
 from eval.speed import SpeedReport
 from eval.suites import full, quick
 from eval.texts import base_lines, split
-from koktok.adapters import load
 from koktok.report import Report
 from koktok.report.benchmark import SPANS
+from koktok.tokenizer.open import load
 
 LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -188,7 +188,7 @@ def test_the_league_counts_borders_as_it_says() -> None:
     from kiwipiepy import Kiwi
 
     from eval.league import inside_words, morphemes, tally, tokens
-    from koktok.adapters import load
+    from koktok.tokenizer.open import load
 
     text = "나는 다퉜다.\n"
     gold = morphemes(text, Kiwi())

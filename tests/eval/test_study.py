@@ -14,8 +14,8 @@ from eval.study.data import Lists, Prepared, Stream, folds, write_arrays
 from eval.study.prepare import Questions, held_out, pack, peers, pieces, size_of, tasks_of
 from eval.study.sizes import FOLDS, KINDS, PAIRS, PRIMARY, ROWS, SIZES, budget
 from eval.tagger import Sentences
-from koktok.adapters import load
 from koktok.report.benchmark import SPANS
+from koktok.tokenizer.open import load
 
 SIZE = replace(SIZES["tiny"], layers=1, width=32, context=24, batch=2, bytes_read=2_000, rates=(0.01, 0.02), tuned=12)
 LINES = [f"{a}{b} {c}{d}다" for a in "나너그우" for b in "는은도만" for c in "먹보가오" for d in "았었는겠"]

@@ -18,12 +18,12 @@ from eval.machine import write_between
 from eval.peers import digest_of
 from eval.placebo import ALL, at_random, displaced, moved
 from eval.tagger import Examples, Sentences, figures, folds, judged, labelled, page, polarity
-from koktok.adapters import load
 from koktok.metrics.gold.spans import SpanCorpus
 from koktok.metrics.spans import SpanPage, span_table
 from koktok.segment import Morpheme
 from koktok.segment.policy import cuts_of
 from koktok.text.normalize import normalized
+from koktok.tokenizer.open import load
 
 NAMES, PLACES = ("김철수", "이영희", "박민수"), ("서울", "부산", "대구시")
 ENDS = ("는", "가", "도", "와")

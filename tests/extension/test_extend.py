@@ -18,7 +18,6 @@ from tokenizers import Regex, models, pre_tokenizers
 
 import koktok
 from koktok import Recipe
-from koktok.adapters import load as load_any
 from koktok.cli import app
 from koktok.count.counting import read
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
@@ -26,12 +25,13 @@ from koktok.extension import extension_files as write
 from koktok.extension import laws, learn
 from koktok.extension.base_text import BaseText, prepare
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
-from koktok.files.sentencepiece_model import ModelProto
-from koktok.formats.tiktoken import load
 from koktok.model.vocab import Vocab
+from koktok.runtimes.sentencepiece.message import ModelProto
+from koktok.runtimes.tiktoken.ranks import load
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.open import load as load_any
 
 
 def learnt(
@@ -292,8 +292,8 @@ def test_unigram(tmp_path: Path, fallback: bool) -> None:
 def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     from llama_cpp import llama_cpp_ids
 
-    from koktok.adapters import LibraryTokenizer, gguf_table, load
-    from koktok.formats import gguf
+    from koktok.runtimes import LibraryTokenizer, gguf, gguf_table
+    from koktok.tokenizer.open import load
 
     spm = kind == "sentencepiece"
     reference = sentencepiece_model(tmp_path, "bpe") if spm else saved(byte_level(kind), tmp_path / "base")

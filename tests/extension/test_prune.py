@@ -16,7 +16,7 @@ from koktok.cli import app
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.prune import leaves, prune, read_pruned
-from koktok.formats.tiktoken import load
+from koktok.runtimes.tiktoken.ranks import load
 from koktok.verification import verify
 
 TEXT = [*ENGLISH, *LINES[:8]]

@@ -249,4 +249,4 @@ def test_a_ready_vocabulary_that_was_changed_in_the_cache_is_written_again(
         assert load("koktok:ko-16k").encode("나는 집에").ids == wanted
     (folder / "tokenizer.json").unlink()
     assert load("koktok:ko-16k").encode("나는 집에").ids == wanted
-    assert is_intact(folder, koktok.formats.folder.TOKENIZER)  # type: ignore[attr-defined]
+    assert is_intact(folder, koktok.runtimes.folder.TOKENIZER)  # type: ignore[attr-defined]

@@ -9,12 +9,12 @@ import pytest
 from conftest import MINI
 
 import koktok
-from koktok.adapters import load
 from koktok.corpora.fetch import mini_lines
 from koktok.hangul import KS_X_1001
 from koktok.metrics.coverage import coverage
 from koktok.report.doctor import diagnose
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.open import load
 
 SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required": "none", "character_coverage": 0.9}
 

@@ -19,8 +19,6 @@ from hypothesis import strategies as st
 from reference.statistics import joined, joined_tables
 from strategies import korean_text
 
-from koktok.adapters import load
-from koktok.adapters.trivial import OpenVocabulary
 from koktok.errors import UsageError
 from koktok.metrics import (
     GoldPage,
@@ -42,7 +40,9 @@ from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Units, around, holm, jackknife, paired, standard_error, student_p
 from koktok.metrics.vocabulary import WORD_LISTS, reachable
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
+from koktok.runtimes.references.trivial import OpenVocabulary
+from koktok.tokenizer.open import load
 
 GOLD = GoldCorpus.of(
     "own",
@@ -320,7 +320,7 @@ def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_p
     script = (
         "import json, sys\n"
         "from koktok.metrics import Material, Settings, Text, score\n"
-        "from koktok.adapters import load\n"
+        "from koktok.tokenizer.open import load\n"
         f"text = Text.read([{str(mini / 'news.txt')!r}, {str(mini / 'comments.txt')!r}])\n"
         f"scores = score(load({str(trained())!r}), Material(text), Settings(True, 40, 50))\n"
         "print(json.dumps([json.loads(scores.model_dump_json()), scores.parts], sort_keys=True))\n"

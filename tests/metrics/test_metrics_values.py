@@ -16,8 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.adapters import load
-from koktok.adapters.trivial import OpenVocabulary
 from koktok.metrics import GoldPage, Material, Page, PageTokens, Settings, Text, score
 from koktok.metrics.borders import border_share
 from koktok.metrics.consistency import consistency
@@ -26,7 +24,9 @@ from koktok.metrics.entropy import lattice_entropy
 from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.registry import metrics, percentile_frequency
 from koktok.model.tokens import Tokens
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.protocol.tokenizer import Tokenizer
+from koktok.runtimes.references.trivial import OpenVocabulary
+from koktok.tokenizer.open import load
 
 Span = tuple[int, int]
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from strategies import korean_text
 from typer.testing import CliRunner
 
-from koktok.adapters import load
 from koktok.cli import app
 from koktok.metrics import Material, Settings, score
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
 from koktok.text.normalize import normalized
+from koktok.tokenizer.open import load
 
 NER = "## klue-ner-v1_dev_00000-wikitree\t<서울:LC>에서 <이:PS>씨\n" + "".join(
     f"{char}\t{tag}\n" for char, tag in zip("서울에서 이씨", ["B-LC", "I-LC", "O", "O", "O", "B-PS", "O"], strict=True)

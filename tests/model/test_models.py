@@ -20,9 +20,9 @@ from tokenizers import Tokenizer, pre_tokenizers
 
 from koktok.bulk.solvers import Solver
 from koktok.bulk.texts import Texts
-from koktok.formats.hf import _model
 from koktok.model.models import UnigramModel, WordPieceModel, model_for
 from koktok.model.vocab import BYTE_CHARS, KINDS, MARK, Vocab, VocabKind, spell
+from koktok.runtimes.huggingface.tokenizer_json import _model
 
 ALPHABET = "가나ㅋ a<0x>A#"
 """Of every vocabulary; holds what spells the byte piece `<0x0A>`, and the mark of WordPiece."""

@@ -13,9 +13,9 @@ from hypothesis import given
 from strategies import korean_text
 
 from koktok import Recipe, Tokenizer, load
-from koktok.formats.folder import files_of
 from koktok.model.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, style_for, tokens_of
 from koktok.model.vocab import UNKNOWN, Vocab, VocabKind
+from koktok.runtimes.folder import files_of
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.restyle import chat_template_of, restyle
 
@@ -258,7 +258,7 @@ def test_a_config_of_a_model_does_not_change_ids(trained: Callable[..., Path], t
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_train_new_from_iterator_loses(trained: Callable[..., Path], mini: list[str]) -> None:
-    """As the docstring of koktok/formats/hf.py describes it."""
+    """As the docstring of koktok/runtimes/huggingface/tokenizer_json.py describes it."""
     import transformers
 
     found = {}

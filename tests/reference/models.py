@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sentencepiece
 
-from koktok.files.sentencepiece_model import ModelProto
 from koktok.model.vocab import BYTE_PIECES, Vocab
+from koktok.runtimes.sentencepiece.message import ModelProto
 
 
 def spm(vocab: Vocab) -> sentencepiece.SentencePieceProcessor:

@@ -10,9 +10,9 @@ from conftest import MINI, koktok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.adapters import load
 from koktok.metrics.gold import GoldCorpus
 from koktok.report.diff import WordChange, difference
+from koktok.tokenizer.open import load
 
 NEWS = (MINI / "news.txt").read_text(encoding="utf-8").splitlines()
 

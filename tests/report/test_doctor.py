@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from conftest import MINI, koktok
 
-from koktok.adapters import load
 from koktok.hangul import KS_X_1001
 from koktok.model.vocab import Vocab
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.recipe import Recipe
 from koktok.report.doctor import CHECKS, SEVERITIES, diagnose, script_of
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.protocol import Tokenizer
+from koktok.tokenizer.open import load
 
 Trained = Callable[..., Path]
 

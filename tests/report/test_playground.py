@@ -20,12 +20,12 @@ from conftest import PATIENCE, ROOT
 from playground_engine import PlaygroundEngine
 
 from koktok import Tokenizer, load
-from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.errors import UsageError
-from koktok.formats.tiktoken import ranks_of
 from koktok.report.playground import to_page
 from koktok.report.playground.lexicon import lexicon, runs_of
 from koktok.report.playground.payload import payload
+from koktok.runtimes.tiktoken.adapter import Tiktoken
+from koktok.runtimes.tiktoken.ranks import ranks_of
 from koktok.segment import Whitespace
 from koktok.text.patterns import PublishedPattern
 from koktok.verification.probes import around_specials, tricky_lines

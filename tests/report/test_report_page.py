@@ -13,12 +13,12 @@ import pytest
 from conftest import PATIENCE, ROOT
 from test_report import example
 
-from koktok.adapters import load
 from koktok.metrics import Scores, Value, metrics
 from koktok.metrics.statistics import BLOCK
 from koktok.report import Report, to_html
 from koktok.report.korean import KOREAN, korean_units
 from koktok.report.rows import COLUMNS
+from koktok.tokenizer.open import load
 
 SIZES = {390: 844, 1400: 900}
 

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.adapters import load
 from koktok.errors import AnalyserError, MissingExtraError, UsageError
 from koktok.pipeline.train import train
 from koktok.recipe import Recipe
@@ -23,6 +22,7 @@ from koktok.segment.align import laid
 from koktok.segment.konlpy import KONLPY, TAGS, KonlpySegmenter
 from koktok.segment.policy import SEJONG_TAGS, cuts_of
 from koktok.segment.workers import in_subprocess
+from koktok.tokenizer.open import load
 
 MORPHEMES = Policy.parse("morphemes")
 needs_konlpy = pytest.mark.skipif(

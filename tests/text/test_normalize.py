@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.hangul import COMPATIBILITY
+from koktok.runtimes.huggingface.normalizer import normalizer_node
 from koktok.text import normalize
 from koktok.text.normalize import OPAQUE, Folds, Normalizer, nfc, normalized
 
@@ -35,7 +36,7 @@ def hf(folds: Folds):
     from tokenizers.models import BPE
 
     blank = json.loads(Tokenizer(BPE()).to_str())
-    blank["normalizer"] = Normalizer(folds).to_hf()
+    blank["normalizer"] = normalizer_node(Normalizer(folds))
     return Tokenizer.from_str(json.dumps(blank)).normalizer.normalize_str
 
 

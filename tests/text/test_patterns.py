@@ -17,12 +17,12 @@ from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 
 from koktok import load
-from koktok.adapters.conversion import gguf_table
 from koktok.bulk.units import cuts_of
-from koktok.formats import gguf
-from koktok.formats.limits import unsupported_reason
 from koktok.metrics.borders import border_share
 from koktok.model.vocab import unspell
+from koktok.runtimes import gguf
+from koktok.runtimes.conversion import gguf_table
+from koktok.runtimes.limits import unsupported_reason
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
 from koktok.text.pretokenize import Pattern, words

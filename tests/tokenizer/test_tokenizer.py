@@ -17,12 +17,13 @@ import pytest
 from conftest import MODELS
 
 from koktok import Recipe, Tokenizer
-from koktok.adapters import LibraryTokenizer, load
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
-from koktok.files.sentencepiece_model import ModelProto
 from koktok.model.vocab import Vocab
 from koktok.pipeline.train import train
+from koktok.runtimes import LibraryTokenizer
+from koktok.runtimes.sentencepiece.message import ModelProto
 from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.open import load
 
 Trained = Callable[..., Path]
 

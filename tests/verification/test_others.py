@@ -13,9 +13,9 @@ from conftest import koktok
 from tiny_bases import byte_level, sentencepiece_model
 from tokenizers import processors
 
-from koktok.adapters import load
 from koktok.errors import MissingExtraError, UsageError
 from koktok.extension.base_tokenizer import open_base
+from koktok.tokenizer.open import load
 from koktok.verification import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # transformers opens files and warns as it likes

@@ -16,12 +16,12 @@ import pytest
 from conftest import MINI, MODELS, WITHOUT_HF, koktok, works
 
 from koktok import Recipe, load
-from koktok.adapters.huggingface_adapter import HuggingFace
 from koktok.errors import UsageError
-from koktok.files.sentencepiece_model import NORMAL, ModelProto
-from koktok.formats import tiktoken
 from koktok.model.vocab import SCORE_STEP, Vocab
-from koktok.text.normalize import Normalizer
+from koktok.runtimes.huggingface import tokenizer_json
+from koktok.runtimes.huggingface.adapter import HuggingFace
+from koktok.runtimes.sentencepiece.message import NORMAL, ModelProto
+from koktok.runtimes.tiktoken import ranks as tiktoken
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification import Verification, formats, verify
 from koktok.verification.finding import CheckResult
@@ -176,12 +176,12 @@ def test_the_right_check_fails_on_a_broken_folder(
         assert not any(check.endswith("tokenizer.json") for check in failed(report))
 
 
-def worse(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, change: Callable[[Any], Any]) -> None:
+def worse(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, change: Callable[[Any], Any]) -> None:
     real = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *args, **kwargs: change(real(*args, **kwargs)))
 
 
-FAULTS: list[tuple[type, str, Callable[[Any], Any], str]] = [
+FAULTS: list[tuple[Any, str, Callable[[Any], Any], str]] = [
     (TrainedTokenizer, "decode", lambda text: text.rstrip(" "), "round trip"),
     (TrainedTokenizer, "encode", lambda e: replace(e, offsets=[(a, b + (b == 3)) for a, b in e.offsets]), "offsets"),
     (TrainedTokenizer, "encode", lambda e: replace(e, offsets=e.offsets[::-1]), "offsets"),
@@ -191,19 +191,19 @@ FAULTS: list[tuple[type, str, Callable[[Any], Any], str]] = [
         lambda e: replace(e, offsets=[(0, b) for a, b in e.offsets]),
         "offsets: tokenizer.json",
     ),
-    (Normalizer, "to_hf", lambda node: node["normalizers"][-1], "ids: tokenizer.json"),
+    (tokenizer_json, "normalizer_node", lambda node: node["normalizers"][-1], "ids: tokenizer.json"),
 ]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("owner", "name", "change", "seen"), FAULTS, ids=[f"{row[1]}-{row[3]}" for row in FAULTS])
 def test_the_right_check_fails_on_a_fault_of_koktok(
-    owner: type, name: str, change: Callable[[Any], Any], seen: str, trained: Trained, tmp_path: Path,
+    owner: Any, name: str, change: Callable[[Any], Any], seen: str, trained: Trained, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, mini: list[str],
 ) -> None:  # fmt: skip
     loaded = load(trained())
     worse(monkeypatch, owner, name, change)
-    place = loaded.save(tmp_path / "tokenizer") if owner is Normalizer else trained()
+    place = loaded.save(tmp_path / "tokenizer") if owner is tokenizer_json else trained()
     assert seen in failed(verify(place, mini[::40]))
 
 
@@ -289,7 +289,7 @@ def test_without_text_the_command_uses_the_mini_corpus(trained: Trained, mini: l
 
 
 def test_a_gguf_is_compared_with_the_folder(trained: Trained, tmp_path: Path) -> None:
-    from koktok.formats import gguf
+    from koktok.runtimes import gguf
 
     ours = load(trained(**MODELS["bpe"]))
     table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer, prefix=bool(ours.prefix))
@@ -322,7 +322,7 @@ def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
 
 
 def test_an_imported_tokenizer_without_a_tokenizer_json_has_no_other_side(tmp_path: Path) -> None:
-    from koktok.adapters import load
+    from koktok.tokenizer.open import load
 
     ranks = "".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
     (tmp_path / "a.tiktoken").write_text(ranks, encoding="utf-8")
@@ -332,7 +332,7 @@ def test_an_imported_tokenizer_without_a_tokenizer_json_has_no_other_side(tmp_pa
 
 
 def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path) -> None:
-    from koktok.formats import gguf
+    from koktok.runtimes import gguf
 
     folder = trained(**MODELS["bpe"])
     ours = load(folder)

@@ -13,11 +13,11 @@ import zlib
 from itertools import pairwise
 from typing import Any
 
-from koktok.adapters import LibraryTokenizer
-from koktok.adapters.tiktoken_adapter import Tiktoken
 from koktok.errors import UsageError
 from koktok.hangul import COMPATIBILITY
 from koktok.model.vocab import SCORE_STEP, WITH_UNKNOWN
+from koktok.runtimes import LibraryTokenizer
+from koktok.runtimes.tiktoken.adapter import Tiktoken
 from koktok.text.normalize import nfc_tables
 from koktok.text.patterns import PUBLISHED, TIKTOKEN, in_javascript
 from koktok.tokenizer import TrainedTokenizer

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from koktok.adapters import LibraryTokenizer
 from koktok.errors import UsageError
 from koktok.report.playground.payload import packed, payload, tables
+from koktok.runtimes import LibraryTokenizer
 from koktok.tokenizer import TrainedTokenizer
 
 HERE: Final = Path(__file__).parent

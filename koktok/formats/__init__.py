@@ -1,1 +1,0 @@
-"""File formats, a module for each: tokenizer.json, tokenizer.model, tiktoken, GGUF, the model card, the folder."""

@@ -1,0 +1,21 @@
+"""The libraries that run tokenizers, a file or folder for each: how a definition is written for it, recognized, opened and run.
+
+In: a `Definition`, or a file that a library wrote; out: files, or a `LibraryTokenizer`, which every verb runs and every report
+measures, so that all of them see the same ids. If an adapter changes its input (decomposes, segments), a note is shown with its figures.
+"""
+
+from koktok.runtimes.conversion import gguf_table, hf_files
+from koktok.runtimes.library import LibraryTokenizer
+from koktok.runtimes.references.analysers import ANALYSERS
+from koktok.runtimes.references.packages import PACKAGES, package_names
+from koktok.runtimes.references.trivial import TRIVIAL
+
+__all__ = [
+    "ANALYSERS",
+    "PACKAGES",
+    "TRIVIAL",
+    "LibraryTokenizer",
+    "gguf_table",
+    "hf_files",
+    "package_names",
+]

@@ -1,0 +1,1 @@
+"""Hugging Face: tokenizer.json, the folders of `transformers`, and the files of its older tokenizers."""

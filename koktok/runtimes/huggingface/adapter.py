@@ -1,0 +1,220 @@
+"""`hf:`, `wordpiece:` and `gpt2:`, by the tokenizers library."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from koktok.errors import ArtifactError, asking
+from koktok.files import read_utf8
+from koktok.model.note import Note
+from koktok.model.tokens import ByteTable, Spans
+from koktok.model.vocab import BYTE_OF
+from koktok.runtimes.huggingface.added_tokens import SAVED, files_beside, folder_tokens, json_of
+from koktok.runtimes.huggingface.tokenizer_json import check_sparse, checked_json, in_version_1, parsed
+from koktok.runtimes.huggingface.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
+from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
+
+BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+class HuggingFace(LibraryTokenizer):
+    """A tokenizer.json."""
+
+    library: ClassVar[str] = "tokenizers"
+    cuts_specials = has_template = reads_specials = True
+
+    def __init__(
+        self,
+        text: str,
+        beside: Mapping[str, bytes] | None = None,
+        *,
+        spec: str = "tokenizer.json",
+        name: str = "tokenizer",
+        notes: Sequence[Note] = (),
+        content: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.text = text
+        self.beside = dict(beside or {})
+        form = parsed(text, spec) if content is None else content
+        model = form.get("model") if isinstance(form, dict) else None
+        if not isinstance(model, dict):
+            raise ArtifactError(f"`{spec}` is not a tokenizer.json: it has no model")
+        if form.get("version") == "2.0":
+            form = in_version_1(form)
+            self.text = text = json.dumps(form, ensure_ascii=False)
+        self.folder = folder_tokens(self.beside, spec, form)
+        rows = self.folder.place(_table(model), form.get("added_tokens") or ())
+        if len(rows) > len(form.get("added_tokens") or ()):
+            form = {**form, "added_tokens": rows}
+            self.text = text = json.dumps(form, ensure_ascii=False)
+        self._spec, self.content = spec, dict(form)
+        self.strict = self._load()
+        self.strict.encode_special_tokens = True
+        ids: dict[str, int] = self.strict.get_vocab(with_added_tokens=True)
+        check_sparse(ids.values(), spec)
+        pieces = [""] * (max(ids.values(), default=-1) + 1)
+        for piece, i in ids.items():
+            pieces[i] = piece
+        self._pieces = pieces
+        unknown = model.get("unk_token") or model.get("unk_id")
+        at = ids.get(unknown) if isinstance(unknown, str) else unknown
+        unknown_ids = {at} if isinstance(at, int) and at < len(pieces) else set()
+        self._falls_back = bool(model.get("byte_fallback")) or "ByteFallback" in _types(form.get("decoder"))
+        byte_ids = {i for i, piece in enumerate(pieces) if BYTE.fullmatch(piece)} if self._falls_back else set()
+        unknown_ids -= byte_ids  # the format requires some unknown id, and a byte piece may have it
+        self._special = {
+            token.content: i for i, token in sorted(self.strict.get_added_tokens_decoder().items()) if token.special
+        }
+        super().__init__(
+            spec,
+            name,
+            size=len(pieces),
+            digest=hashlib.sha256(text.encode()).hexdigest()[:16],
+            libraries={"tokenizers": version("tokenizers")},
+            notes=notes,
+            unknown_ids=unknown_ids,
+            byte_ids=byte_ids,
+            special_ids=set(self._special.values()) - unknown_ids,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        again = partial(HuggingFace, spec=self.spec, name=self.name, notes=self.notes)
+        return again, (self.text, self.beside), {"signature": self.signature}
+
+    def _load(self) -> Any:
+        tokenizers = tokenizers_library()
+        with asking(self.library, self._spec, "pip install -U tokenizers, if it was written by a newer one"):
+            loaded = tokenizers.Tokenizer.from_str(self.text)
+        loaded.no_padding()
+        loaded.no_truncation()
+        return loaded
+
+    @cached_property
+    def _open(self) -> Any:
+        """A second object that reads special tokens in text: the switch belongs to the object, and threads share it."""
+        return self._load()
+
+    @cached_property
+    def byte_table(self) -> ByteTable:
+        form = self.content
+        model, steps = form["model"], _types(form.get("decoder"))
+        bare = model.get("continuing_subword_prefix") or ""
+        suffix = model.get("end_of_word_suffix") or ""
+        bytes_of = BYTE_OF if "ByteLevel" in {*steps, *_types(form.get("pre_tokenizer"))} else None
+        metaspace = "▁" in str([form.get(name) for name in ("decoder", "normalizer", "pre_tokenizer")])
+        added = {token["id"]: token["content"] for token in form.get("added_tokens") or []}
+        silent = {*self._special.values(), *self.unknown_ids}
+        table: list[bytes] = []
+        for i, piece in enumerate(self._pieces):
+            if i in silent:
+                table.append(b"")
+            elif i in added:
+                table.append(added[i].encode())
+            elif i in self.byte_ids:
+                table.append(bytes([int(piece[3:5], 16)]))
+            elif bytes_of is not None and all(c in bytes_of for c in piece):
+                table.append(bytes(bytes_of[c] for c in piece))
+            else:
+                text = piece.removeprefix(bare) if bare else piece
+                text = text.removesuffix(suffix) if suffix else text
+                table.append((text.replace("▁", " ") if metaspace else text).encode())
+        return ByteTable(table)
+
+    @cached_property
+    def spaced(self) -> bool:  # type: ignore[override]
+        return "WordPiece" not in {*_types(self.content.get("decoder")), self.content["model"].get("type")}
+
+    def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:
+        with asking(self.library):
+            rows = (self._open if specials else self.strict).encode_batch_fast(list(lines), add_special_tokens=False)
+            return [row.ids for row in rows]
+
+    def read(self, text: str, *, specials: bool = False, template: bool = False) -> IdsAndSpans:
+        with asking(self.library):
+            encoding = (self._open if specials else self.strict).encode(text, add_special_tokens=template)
+        return list(encoding.ids), list(encoding.offsets)
+
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+        with asking(self.library):
+            return str(self.strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
+
+    def offsets(self, lines: Sequence[str]) -> list[Spans]:
+        with asking(self.library):
+            return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]
+
+    def normalize(self, text: str) -> str:
+        with asking(self.library):
+            return str(self.strict.normalizer.normalize_str(text)) if self.strict.normalizer else text
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        return self._pieces
+
+    @cached_property
+    def specials(self) -> Mapping[str, int]:
+        """Added tokens that are marked as special."""
+        return self._special
+
+    def files(self) -> dict[str, str | bytes]:
+        """tokenizer.json, unchanged if it has all tokens of the folder, and the files beside it."""
+        return {"tokenizer.json": self.text, **{name: self.beside[name] for name in SAVED if name in self.beside}}
+
+
+def _types(part: Any) -> Collection[str]:
+    """The `type` of every step in a part of a tokenizer.json."""
+    if isinstance(part, dict):
+        own = {part["type"]} if isinstance(part.get("type"), str) else set()
+        return own.union(*map(_types, part.values()))
+    return set().union(*map(_types, part)) if isinstance(part, list) else set()
+
+
+def _table(model: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of a model's pieces."""
+    rows = model.get("vocab") or {}
+    return dict(rows) if isinstance(rows, dict) else {row[0]: i for i, row in enumerate(rows)}
+
+
+def open_hf(spec: str, path: Path) -> HuggingFace:
+    """A tokenizer.json, checked."""
+    name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
+    text = read_utf8(path)
+    content = checked_json(text, str(path))
+    opened = HuggingFace(text, files_beside(path), spec=spec, name=name, content=content)
+    for token in content.get("added_tokens") or ():  # the library may assign other ids
+        expected, got = token["id"], opened.strict.token_to_id(token["content"])
+        if got != expected:
+            raise ArtifactError(
+                f"`{path}` gives {token['content']!r} the id {expected}, and the tokenizers library {got}",
+                hint="ids of added tokens follow the vocabulary without a gap",
+            )
+    return opened
+
+
+def open_gpt2(spec: str, path: Path) -> HuggingFace:
+    """A vocab.json with the merges.txt beside it."""
+    return HuggingFace(gpt2_json(path), files_beside(path), spec=spec, name=path.resolve().parent.name)
+
+
+def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> HuggingFace:
+    """A vocab.txt of BERT."""
+    beside = files_beside(path)
+    config, roles = json_of(beside, "tokenizer_config.json", spec), folder_tokens(beside, spec).roles
+    text = wordpiece_json(path, config, roles, lowercase=lowercase)
+    name = path.resolve().parent.name if path.stem == "vocab" else path.stem
+    notes = [
+        Note(
+            "WordPiece: spaces are lost, and a word with an unknown character is one unknown token",
+            "WordPiece: 공백은 사라지고, 모르는 글자가 든 어절은 통째로 미등록 토큰",
+        )
+    ]
+    opened = HuggingFace(text, beside, spec=spec, name=name, notes=notes)
+    if reads_jamo(opened.tokens):
+        opened.notes = (Note("input NFKD (conjoining jamo)", "입력을 NFKD(첫가끝 자모)로 바꿈"), *opened.notes)
+    return opened

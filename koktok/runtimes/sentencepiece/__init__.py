@@ -1,0 +1,1 @@
+"""SentencePiece: its model file, written and read without protobuf, and the library that runs it."""

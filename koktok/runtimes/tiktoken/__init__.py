@@ -1,0 +1,1 @@
+"""tiktoken: files of ranks, and the library that runs them."""
