@@ -151,7 +151,7 @@ def libraries(folder: str, tokenizer: TrainedTokenizer, bench: Bench) -> Iterato
     if tokenizer.vocab.kind == "bpe-bytes":
         from koktok.runtimes.tiktoken.ranks import ranks_of
 
-        encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
+        encoding = ranks_of(tokenizer.definition).encoding()
         yield (
             "tiktoken",
             partial(encoding.encode_ordinary_batch, num_threads=1),

@@ -31,9 +31,8 @@ from koktok.pipeline.train import train
 from koktok.progress import counted
 from koktok.protocol.agree import agreement
 from koktok.recipe import Recipe
-from koktok.runtimes.gguf import read, table_of, write, write_into
+from koktok.runtimes.gguf import read, refuses, table_of, write, write_into
 from koktok.runtimes.huggingface.tokenizer_json import in_version_2
-from koktok.runtimes.limits import unsupported_reason
 from koktok.runtimes.tiktoken import ranks as tiktoken
 from koktok.text import sources
 from koktok.text.prefix import with_prefix
@@ -253,7 +252,7 @@ class Case:
     def ranks(self) -> tiktoken.Ranks:
         """Return the ranks for tiktoken."""
         own = self.tokenizer
-        return tiktoken.ranks_of(own.vocab, own.pattern, jamo=bool(own.recipe.jamo))
+        return tiktoken.ranks_of(own.definition)
 
     def compare(self, name: str, run: Callable[[Case], tuple[str, list[list[int]]]]) -> Result:
         """Compare the ids of a runtime; `run` gives its version and rows of ids."""
@@ -306,11 +305,11 @@ def in_python(name: str, python: Path, case: Case) -> tuple[str, list[list[int]]
 def in_llama_cpp(environment: Path, case: Case) -> tuple[str, list[list[int]]]:
     """Run llama.cpp, which takes a vocabulary only in a model: the smallest one."""
     llama_cpp, own = import_module("llama_cpp"), case.tokenizer
-    if reason := unsupported_reason("gguf", own.vocab, own.pattern, jamo=bool(own.recipe.jamo)):
+    if reason := refuses(own.definition):
         raise RefusedError(reason)
     python = python_of(environment, LLAMA)
     with tempfile.TemporaryDirectory() as place:
-        table = table_of(own.vocab, own.pattern, own.normalizer, prefix=own.prefix)
+        table = table_of(own.definition)
         table = read(write(table, Path(place) / "vocabulary.gguf"))
         whole = llama_cpp.tiny_model(Path(place) / "model.gguf", len(table.tokens))
         model, text = write_into(table, whole, Path(place) / "whole.gguf"), Path(place) / "lines.json"

@@ -24,6 +24,7 @@ from koktok.files import workplace
 from koktok.model.vocab import KINDS
 from koktok.pipeline.train import train
 from koktok.recipe import Recipe
+from koktok.runtimes.huggingface.tokenizer_json import MODEL_TYPES
 from koktok.segment import workers
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.sources import Source, read
@@ -45,7 +46,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 """A recipe a model, for the fixture `trained`."""
 
-WITHOUT_HF = tuple(name for name, kind in KINDS.items() if not kind.hugging_face)
+WITHOUT_HF = tuple(name for name in KINDS if name not in MODEL_TYPES)
 """Kinds that no tokenizer.json can hold."""
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -126,9 +126,7 @@ def differences(
     tokenizer: TrainedTokenizer, texts: list[str], *, table_bytes: int = TABLE_BYTES, threads: int = 1
 ) -> list[str]:
     """The texts whose ids in bulk are not those of `encode`."""
-    encode = Encoder(
-        tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern, prefix=tokenizer.prefix, table_bytes=table_bytes
-    )
+    encode = Encoder(tokenizer.definition, table_bytes=table_bytes)
     tokens = encode(texts, threads=threads)
     return [text for text, ids in zip(texts, tokens, strict=True) if ids.tolist() != tokenizer.encode(text).ids]
 

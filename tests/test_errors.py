@@ -30,6 +30,7 @@ from koktok.instances.word_cuts import WordCuts
 from koktok.metrics import Material, Parallel, Text, describe, score
 from koktok.metrics.gold import GoldCorpus, read_gold
 from koktok.metrics.gold.spans import read_spans
+from koktok.model.definition import Definition
 from koktok.model.special import style_for
 from koktok.model.vocab import Vocab
 from koktok.pipeline.curve import frontier
@@ -230,7 +231,7 @@ def export(**change: Any) -> Callable[[Here], object]:
     """`load` of an export for tiktoken whose description says something else."""
 
     def call(here: Here) -> object:
-        folder = write_folder(here.folder / "out", files(ranks_of(TINY, Pattern(), "tiny"), "nfc"), EXPORT)
+        folder = write_folder(here.folder / "out", files(ranks_of(Definition(TINY), "tiny"), "nfc"), EXPORT)
         told = json.loads((folder / "tiktoken.json").read_text())
         (folder / "tiktoken.json").write_text(json.dumps(told | change))
         return load_ranks(folder)
@@ -283,7 +284,7 @@ GOOD = {
     "model": BPE,
 }
 ADDED = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-SPACED = tokenizer_json(Vocab.bpe(" 12", ["12"]), Normalizer(), Pattern(digits="single"), prefix="first")
+SPACED = tokenizer_json(Definition(Vocab.bpe(" 12", ["12"]), pattern=Pattern(digits="single"), prefix="first"))
 FAR = {"type": "WordLevel", "vocab": {"a": 0, "b": 4_000_000_000}, "unk_token": "a"}
 WITHOUT_OTHERS = r"superwords. (is for koktok's own trainers|are for pieces of syllables)"
 
@@ -430,9 +431,13 @@ ERRORS: dict[str, list[Row]] = {
         (calls(lambda: Ranks("x", "(", BYTES, {}).encoding()), ArtifactError, "the library tiktoken cannot read `x`"),
         (export(format=2), ArtifactError, "has format 2; this koktok reads 1"),
         (export(special_tokens={"</s>": 0}), ArtifactError, r"the id 0 of '</s>' is that of b'!', too"),
-        (calls(lambda: model_proto(plain("가", []).vocab, Pattern(), user_defined=["<x>"])), ArtifactError, "'<x>' is not a special token"),
+        (calls(lambda: model_proto(plain("가", []).definition, ["<x>"])), ArtifactError, "'<x>' is not a special token"),
         (calls(lambda: style_for("plain", ["<pad>"], template="eos").around()), ArtifactError, "the template `eos` requires a eos_token"),
         (lambda here: chat_template_of(str(here.folder / "none")), ArtifactError, r"cannot be read.*\nhint: --chat-template chatml \| "),
+        (lambda here: plain("가", []).export("spn", here.folder / "x"), UsageError, r"got 'spn'\nhint: did you mean `spm`"),
+        (lambda here: plain("가", []).export("gguf", here.folder / "x", style="bert"), UsageError, "`--style` does nothing with `--to gguf`"),
+        (lambda here: plain("가", []).export("hf", here.folder / "x", into="y"), UsageError, "`--into` does nothing with `--to hf`"),
+        (lambda here: plain("가", []).export("gguf", here.folder / "x", name="a/b"), UsageError, "`--name a/b` is not a name of a file"),
         (gguf(tokens=("a", "a")), ArtifactError, "the token 'a' is empty or occurs twice"),
         (gguf(tokens=("a", "")), ArtifactError, "the token '' is empty"),
         (gguf(types=(1,)), ArtifactError, "expected a type and a score for each of 2 tokens, got 1 and 0"),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from conftest import ROOT
@@ -332,3 +333,13 @@ def test_the_version_is_one() -> None:
         "test",
         "train",
     }  # PyTorch is gigabytes, for a learner and scripts in eval/; Spark and konlpy want Java; soynlp is for studies
+
+
+def test_tables_are_the_literals() -> None:
+    """A name that a user may type is a member of its table, and the other way round."""
+    from koktok.cli.export import OPTIONS, Target
+    from koktok.runtimes import RUNTIMES
+    from koktok.runtimes.huggingface.runtime import LOOKS
+
+    assert [*get_args(Target)] == [*RUNTIMES]
+    assert set(" ".join(OPTIONS.values()).split()) == set(LOOKS)

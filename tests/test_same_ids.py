@@ -28,9 +28,10 @@ from koktok import load
 from koktok.bulk import Encoder
 from koktok.bulk.table import LONGEST
 from koktok.files import write_folder
-from koktok.model.vocab import KINDS, Vocab
-from koktok.runtimes.limits import unsupported_reason
-from koktok.runtimes.tiktoken.ranks import EXPORT, files, ranks_of
+from koktok.model.vocab import Vocab
+from koktok.runtimes.huggingface import tokenizer_json
+from koktok.runtimes.sentencepiece import model_proto
+from koktok.runtimes.tiktoken.ranks import EXPORT, files, ranks_of, refuses
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.patterns import Published
 from koktok.text.prefix import without_prefix
@@ -161,7 +162,7 @@ def bulk(kind: Kind) -> Ids:
 @engine
 def bulk_without_a_table(kind: Kind) -> Ids:
     ours = kind.ours
-    encode = Encoder(ours.vocab, ours.normalizer, ours.pattern, prefix=ours.prefix, table_bytes=1)
+    encode = Encoder(ours.definition, table_bytes=1)
     return lambda texts: of_rows(encode(iter(texts), threads=2))
 
 
@@ -243,9 +244,9 @@ def sentencepiece_model(kind: Kind) -> Ids | None:
 @engine
 def tiktoken(kind: Kind) -> Ids | None:
     ours = kind.ours
-    if ours.prefix or unsupported_reason("tiktoken", ours.vocab, ours.pattern, jamo=ours.recipe.spelled):
+    if ours.prefix or refuses(ours.definition):
         return None
-    theirs = ranks_of(ours.vocab, ours.pattern).encoding()
+    theirs = ranks_of(ours.definition).encoding()
     return lambda texts: [theirs.encode_ordinary(text) for text in texts]
 
 
@@ -253,7 +254,7 @@ def tiktoken(kind: Kind) -> Ids | None:
 def imported_ranks(kind: Kind) -> Ids | None:
     if not kind.open("tiktoken"):
         return None
-    export = write_folder(kind.place / "ranks", files(ranks_of(kind.ours.vocab, kind.ours.pattern)), EXPORT)
+    export = write_folder(kind.place / "ranks", files(ranks_of(kind.ours.definition)), EXPORT)
     theirs = load(f"tiktoken:{export}")
     return lambda texts: of_rows(theirs.encode_ids(texts))
 
@@ -319,9 +320,12 @@ def kind(request: pytest.FixtureRequest, made: Callable[[str], Kind]) -> Kind:
 
 def test_every_engine_runs_the_kinds_that_it_has(kind: Kind) -> None:
     ours = kind.ours
-    row = KINDS[ours.vocab.kind]
-    without = set() if row.hugging_face else {"hugging_face", "imported", "version_2", "transformers"}
-    if not row.sentencepiece:
+    without = (
+        set()
+        if ours.vocab.kind in tokenizer_json.MODEL_TYPES
+        else {"hugging_face", "imported", "version_2", "transformers"}
+    )
+    if ours.vocab.kind not in model_proto.MODEL_TYPES:
         without |= {"sentencepiece_model"}
     if ours.recipe.pretokenize.digits == "three" and ours.prefix:
         without |= {"sentencepiece_model", "version_2"}
@@ -395,7 +399,7 @@ def test_special_tokens_are_read_when_asked(kind: Kind) -> None:
         theirs = tokenizers.Tokenizer.from_file(str(file))
         assert [row.ids for row in theirs.encode_batch(texts, add_special_tokens=False)] == expected
     if kind.open("tiktoken"):
-        theirs = ranks_of(ours.vocab, ours.pattern).encoding()
+        theirs = ranks_of(ours.definition).encoding()
         assert [theirs.encode(text, allowed_special="all") for text in texts] == expected
     if kind.open("playground"):
         assert [row[2] for row in kind.node.ask("encode", texts)] == expected
@@ -454,5 +458,5 @@ def _theirs(kind: Kind) -> dict[str, Any]:
     """The libraries that decode this kind."""
     found = dict(_libraries(kind.folder))
     if kind.open("tiktoken"):
-        found["tiktoken"] = ranks_of(kind.ours.vocab, kind.ours.pattern).encoding()
+        found["tiktoken"] = ranks_of(kind.ours.definition).encoding()
     return found

@@ -53,10 +53,6 @@ word of ten thousand bytes: it tries every length at every place."""
 class KindRow:
     """The properties of a kind of vocabulary."""
 
-    hugging_face: Literal["Unigram", "BPE", "WordPiece", "WordLevel", ""] = ""
-    sentencepiece: Literal["unigram", "bpe", ""] = ""
-    gguf: Literal["t5", "llama", "gpt2", ""] = ""
-    tiktoken: bool = False
     bytewise: bool = False
     marked: bool = False
     unknown: bool = False
@@ -70,18 +66,16 @@ class KindRow:
 
 
 KINDS: Mapping[str, KindRow] = {
-    "unigram": KindRow(hugging_face="Unigram", sentencepiece="unigram", gguf="t5"),
-    "bpe": KindRow(hugging_face="BPE", sentencepiece="bpe", gguf="llama"),
-    "bpe-bytes": KindRow(hugging_face="BPE", gguf="gpt2", tiktoken=True, bytewise=True),
+    "unigram": KindRow(),
+    "bpe": KindRow(),
+    "bpe-bytes": KindRow(bytewise=True),
     "wordpiece": KindRow(
-        hugging_face="WordPiece",
         marked=True,
         unknown=True,
         loses="""gives back words with one space between them: runs of spaces
 and words with an unknown part (`[UNK]`) are lost.""",
     ),
     "wordpiece-bytes": KindRow(
-        hugging_face="WordPiece",
         bytewise=True,
         marked=True,
         unknown=True,
@@ -89,12 +83,11 @@ and words with an unknown part (`[UNK]`) are lost.""",
 word; nothing is unknown.""",
     ),
     "word": KindRow(
-        hugging_face="WordLevel",
         unknown=True,
         loses="gives back known words; all others are the unknown token.",
     ),
-    "syllable": KindRow(hugging_face="BPE", gguf="llama", single=True),  # BPE without merges
-    "jamo": KindRow(hugging_face="BPE", single=True),
+    "syllable": KindRow(single=True),
+    "jamo": KindRow(single=True),
     "ngram": KindRow(),
     "morpheme": KindRow(),
 }

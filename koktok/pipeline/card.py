@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from koktok.model.special import NO_LIMIT
 from koktok.model.vocab import KINDS
+from koktok.runtimes.huggingface import tokenizer_json
 from koktok.runtimes.huggingface.pre_tokenizer import cutting
-from koktok.runtimes.limits import limitations, runs_in, unsupported_reason
+from koktok.runtimes.sentencepiece import model_proto
 from koktok.runtimes.sentencepiece.model_proto import differences
+from koktok.runtimes.where import limitations, runs_in
 
 if TYPE_CHECKING:
     from koktok.metrics.coverage import Coverage
@@ -78,7 +80,7 @@ def model_card(
 ) -> str:
     """The model card: Markdown with the front matter of model hubs."""
     recipe, signature, vocab = tokenizer.recipe, tokenizer.signature, tokenizer.vocab
-    reason = unsupported_reason("hf", tokenizer.definition)
+    reason = tokenizer_json.refuses(tokenizer.definition)
     limits = [] if reason else limits_of(tokenizer)
     spm = any("SentencePiece" in row.name for row in figures)
     return _filled(
@@ -139,7 +141,7 @@ def model_card(
 
 
 def runs_of(tokenizer: TrainedTokenizer) -> str:
-    """Where a tokenizer runs, see `koktok.runtimes.limits.runs_in`."""
+    """Where a tokenizer runs, see `koktok.runtimes.where.runs_in`."""
     recipe = tokenizer.recipe
     return runs_in(tokenizer.definition, recipe.pretokenize.pattern, superwords=bool(recipe.train.superwords))
 
@@ -156,7 +158,7 @@ def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
         trim=recipe.special.trim_offsets,
         separated="CharDelimiterSplit" in str(cutting(vocab, tokenizer.pattern, tokenizer.prefix)),
     )
-    if not unsupported_reason("sentencepiece", tokenizer.definition):
+    if not model_proto.refuses(tokenizer.definition):
         raw = "; ".join(differences(tokenizer.normalizer))
         limits.append(
             f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Its normalizer does less with raw text: {raw}."

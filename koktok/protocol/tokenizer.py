@@ -19,6 +19,7 @@ from koktok.model.encoding import BatchEncoding, Encoding
 from koktok.model.special import special_tokens
 
 if TYPE_CHECKING:
+    from koktok.model.definition import Definition
     from koktok.model.note import Note
     from koktok.model.tokens import Tokens
 
@@ -107,6 +108,9 @@ class Tokenizer(Lookups, ABC):
     signature: dict[str, Any]
     """Its origin."""
 
+    definition: Definition | None = None
+    """What koktok runs it by; None where a library does."""
+
     spec: str = ""  # the reference that it was opened by
     name: str = ""  # its name in tables
     size: int | None  # number of ids, special ones included; None where ids are assigned while text is read
@@ -151,6 +155,30 @@ class Tokenizer(Lookups, ABC):
             or `extra` holds something that is not a file of the folder.
         InputError
             When the disk refuses; no partial files are left.
+        """
+
+    @abstractmethod
+    def export(self, to: str, out: str | Path, *, force: bool = False, **options: Any) -> list[str]:
+        """Write it for another library, as `koktok export` does, and give the differences between that library and koktok.
+
+        Parameters
+        ----------
+        to : str
+            "hf" or "tiktoken", a folder; "hf2", "spm" or "gguf", a file.
+        out : str or Path
+            A new path, or one that the same export wrote.
+        force : bool
+            Replace another export of koktok there.
+        **options
+            Those of `koktok export --help`: `style` and others with "hf", `user_defined` with "spm", `name` with "tiktoken" and
+            "gguf", `into` with "gguf".
+
+        Raises
+        ------
+        UsageError
+            When `to` is not known, an option does nothing there, or something else is at the path.
+        ArtifactError
+            When the library cannot run this tokenizer.
         """
 
     # --- One text -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from koktok.files import Product, checked, read_bounded, read_utf8
 from koktok.model.vocab import Vocab
 from koktok.recipe import FORMAT, Recipe
 from koktok.runtimes.huggingface import tokenizer_json as hf
-from koktok.runtimes.limits import unsupported_reason
 from koktok.runtimes.sentencepiece import model_proto as sentencepiece
 
 MARK = "koktok.toml"
@@ -40,13 +39,13 @@ def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict
     one = recipe.definition_for(vocab)
     signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
     files: dict[str, str | bytes] = {MARK: ""}
-    if unsupported_reason("hf", one):
+    if hf.refuses(one):
         files["vocab.json"] = vocab_json(vocab)
     else:
         files["tokenizer.json"] = hf.tokenizer_json(one)
         signature["seal"] = checksum_of(files["tokenizer.json"])
         files |= hf.config_files(one)
-    if not unsupported_reason("sentencepiece", one):
+    if not sentencepiece.refuses(one):
         files["tokenizer.model"] = sentencepiece.model_proto(one)
     files[MARK] = recipe.to_toml(signature)
     return files

@@ -10,19 +10,21 @@ or drop spaces are off. `notes` lists the differences between llama.cpp and kokt
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import open_regular, typed, write_file
 from koktok.model.definition import Definition
 from koktok.model.special import ROLES
-from koktok.model.vocab import KINDS, splits
-from koktok.runtimes.limits import that_hold, unsupported_reason
+from koktok.model.vocab import VocabKind, splits
+from koktok.runtimes.limits import first_that_holds, that_hold
 from koktok.runtimes.sentencepiece.model_proto import charsmap, differences
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED
+from koktok.text.pretokenize import first_crossing
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, with SentencePiece's numbers and the names of `gguf.TokenType`."""
@@ -63,6 +65,34 @@ class GgufVocab:
             raise ArtifactError(f"the id {self.roles[wrong[0]]} of `{wrong[0]}` is outside the vocabulary")
 
 
+MODEL_NAMES: Final[Mapping[VocabKind, Literal["t5", "llama", "gpt2"]]] = {
+    "unigram": "t5",
+    "bpe": "llama",
+    "bpe-bytes": "gpt2",
+    "syllable": "llama",  # BPE without merges
+}
+"""llama.cpp's tokenizer for each kind of vocabulary that it can run."""
+
+
+def refuses(one: Definition) -> str:
+    """The reason why llama.cpp cannot run a tokenizer, or '' if it can."""
+    return first_that_holds(_obstacles(one), one.vocab.kind)
+
+
+def _obstacles(one: Definition) -> Iterator[tuple[str, object]]:
+    """The cheapest to test first."""
+    model = MODEL_NAMES.get(one.vocab.kind)
+    yield "gguf-jamo", one.jamo
+    yield "gguf-kind", model is None
+    if model == "gpt2":
+        yield "gguf-pattern", (one.pattern.regex, False) not in LLAMA_CPP
+        return
+    yield "threes", not one.pattern.bigram
+    yield "crossing", first_crossing(one.vocab.pieces, one.pattern)
+    yield "gguf-unknown", not set(ROLES["unk_token"]) & set(one.vocab.specials)
+    yield "gguf-end", not set(ROLES["eos_token"]) & set(one.vocab.specials)
+
+
 def table_of(one: Definition) -> GgufVocab:
     """The table of a trained tokenizer; a text begins and ends with the special tokens of the style.
 
@@ -74,7 +104,7 @@ def table_of(one: Definition) -> GgufVocab:
     >>> table.model, table.tokens[256:], table.scores[256:]
     ('llama', ('▁', '가', '나', '▁가', '<unk>', '</s>'), (0.0, -1.0, -2.0, -3.0, 0.0, 0.0))
     """
-    vocab, reason = one.vocab, unsupported_reason("gguf", one)
+    vocab, reason = one.vocab, refuses(one)
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)
@@ -85,8 +115,7 @@ def table_of(one: Definition) -> GgufVocab:
     roles = {role: i for role, i in roles.items() if i >= 0}
     # llama.cpp adds one token before a text, that of the role bos, and one after it, eos.
     add_bos, add_eos = (ids == [roles.get(role)] for role, ids in zip(("bos", "eos"), one.frame, strict=True))
-    model = KINDS[vocab.kind].gguf
-    assert model, "unsupported_reason has checked"
+    model = MODEL_NAMES[vocab.kind]
     if model == "gpt2":
         return GgufVocab(
             model=model,
@@ -319,6 +348,12 @@ def read(path: str | Path) -> GgufVocab:
             add_bos=bool(get.get("add_bos_token", False)),
             add_eos=bool(get.get("add_eos_token", False)),
         )
+
+
+def is_gguf(file: Path) -> bool:
+    """Whether a file is a GGUF, by its name or its first bytes."""
+    with file.open("rb") as opened:
+        return file.suffix == ".gguf" or opened.read(4) == b"GGUF"
 
 
 def _library() -> Any:

@@ -25,6 +25,7 @@ from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.protocol.tokenizer import Allowed, Tokenizer, checked_text
 from koktok.runtimes.folder import MARK, TOKENIZER, with_extra
 from koktok.runtimes.huggingface.added_tokens import FolderTokens
+from koktok.runtimes.runtime import runtime_of
 
 if TYPE_CHECKING:
     from koktok.model.tokens import Tokens
@@ -315,6 +316,9 @@ class LibraryTokenizer(Tokenizer):
         }
         mark = tomli_w.dumps({"imported": table, "signature": self.signature})
         return write_folder(path, with_extra({MARK: mark, **files}, extra), TOKENIZER, force=force)
+
+    def export(self, to: str, out: str | Path, *, force: bool = False, **options: Any) -> list[str]:
+        return runtime_of(to).export(self, out, force=force, **options)
 
 
 class _NoStageError(UsageError, AttributeError):

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from koktok.errors import UsageError
 from koktok.files import read_utf8
 from koktok.model.special import CHAT_TEMPLATES, STYLES, StyleName, fill
+from koktok.model.vocab import Vocab
+from koktok.recipe import Recipe
 
-if TYPE_CHECKING:
-    from koktok.tokenizer import TrainedTokenizer
+
+class _Trained(Protocol):
+    """What is made of a recipe and a vocabulary: `TrainedTokenizer`."""
+
+    recipe: Recipe
+    vocab: Vocab
+    signature: dict[str, Any]
+
+    def __init__(self, recipe: Recipe, vocab: Vocab, signature: dict[str, Any]) -> None: ...
+
+
+T = TypeVar("T", bound=_Trained)
 
 
 def chat_template_of(value: str | None) -> str | None:
@@ -25,7 +37,7 @@ def chat_template_of(value: str | None) -> str | None:
     return read_utf8(Path(value), "the name or the file of a chat template", hint)
 
 
-def restyle(tokenizer: TrainedTokenizer, style: StyleName | None = None, **changes: Any) -> TrainedTokenizer:
+def restyle(tokenizer: T, style: StyleName | None = None, **changes: Any) -> T:
     """The same pieces with other special tokens: another style, and other values of `SpecialRecipe` and `specials`.
 
     Examples

@@ -24,6 +24,7 @@ from koktok import hangul
 from koktok.errors import UsageError
 from koktok.files import path_of, read_whole, write_folder
 from koktok.model.decoding import Stream, checked_ids, decoder_for
+from koktok.model.definition import Definition
 from koktok.model.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.model.models import Encoded, best_choices, model_for, n_best_of, sampler_for
 from koktok.model.note import Note
@@ -34,8 +35,10 @@ from koktok.protocol.tokenizer import Allowed, Tokenizer, checked_text
 from koktok.recipe import Recipe
 from koktok.runtimes.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.runtimes.probe import PROBE, probe_json
+from koktok.runtimes.runtime import runtime_of
 from koktok.text.prefix import SPACE_MARK, with_prefix, without_prefix
 from koktok.tokenizer.ready import folder_of
+from koktok.tokenizer.restyle import restyle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +81,7 @@ class TrainedTokenizer(Tokenizer):
     """
 
     vocab: Vocab
+    definition: Definition
 
     def __init__(self, recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any] | None = None) -> None:
         if not isinstance(recipe, Recipe) or not isinstance(vocab, Vocab):
@@ -373,6 +377,25 @@ class TrainedTokenizer(Tokenizer):
         files = files_of(self.recipe, self.vocab, self.signature)
         files[PROBE] = probe_json(lambda lines: [self.encode(line).ids for line in lines])
         return write_folder(path, with_extra(files, extra), TOKENIZER, force=force)
+
+    def export(self, to: str, out: str | Path, *, force: bool = False, **options: Any) -> list[str]:
+        runtime = runtime_of(to)
+        runtime.check(options)
+        if not runtime.is_koktoks or not options:
+            return runtime.export(self, out, force=force, **options)
+        styled = restyle(self, **options)
+        notes = runtime.export(styled, out, force=force)
+        before, after = self.roles, styled.roles
+        changed = [
+            f"{role} {before.get(role, 'none')} → {after.get(role, 'none')}"
+            for role in dict.fromkeys((*before, *after))
+            if before.get(role) != after.get(role)
+        ]
+        return [
+            *([f"special tokens: {', '.join(changed)}"] if changed else []),
+            *([f"the digest was {self.digest()} and is {styled.digest()}"] if styled != self else []),
+            *notes,
+        ]
 
     @classmethod
     def load(cls, reference: str | Path) -> Self:

@@ -18,6 +18,7 @@ from koktok.extension.prune import is_pruned
 from koktok.files import path_of
 from koktok.progress import OnProgress
 from koktok.runtimes.huggingface.adapter import HuggingFace
+from koktok.runtimes.runtime import Table
 from koktok.text.sources import Source, read
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.open import load_folder
@@ -29,12 +30,12 @@ from koktok.verification.checks import (
     Offsets,
     OffsetsOfHuggingFace,
     RoundTrip,
-    pieces_of_gguf,
+    same_table,
 )
 from koktok.verification.extension import RANDOM, verify_extension, verify_pruned
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe, specials, specials_of_format
-from koktok.verification.formats import Unopened, ggufs, open_formats
+from koktok.verification.formats import Unopened, open_formats
 from koktok.verification.others import is_of_others, verify_others
 from koktok.verification.probes import tricky_lines
 from koktok.verification.roles import roles
@@ -150,18 +151,23 @@ class _Checks:
     """All checks of one folder."""
 
     def __init__(self, tokenizer: TrainedTokenizer, folder: Path, exports: list[Path]) -> None:
-        self._tokenizer, self._folder, self._exports = tokenizer, folder, exports
+        self._tokenizer, self._folder = tokenizer, folder
         self._round_trip = RoundTrip(tokenizer)
         self._formats: list[Format] = []
         self._unopened: list[CheckResult] = []
+        self._tables: list[CheckResult] = []
         offsets: list[Check] = [Offsets(tokenizer)]
         for name, reader in open_formats(tokenizer, folder, exports):
             if isinstance(reader, Unopened):
                 outcome = ("fail", 1, 1) if reader.fault else ("not run", 0, 0)
                 self._unopened.append(CheckResult(f"ids: {name}", *outcome, reader.why))  # type: ignore[arg-type]
                 continue
+            if isinstance(reader, Table):
+                self._tables.append(same_table(tokenizer, name, reader))
+                continue
             self._formats.append(Format(tokenizer, name, reader))
-            if isinstance(reader.tokenizer, HuggingFace):
+            if reader.has_offsets:
+                assert isinstance(reader.tokenizer, HuggingFace)
                 offsets.append(OffsetsOfHuggingFace(tokenizer, name, reader.tokenizer))
         self._offsets = offsets
 
@@ -189,10 +195,7 @@ class _Checks:
         yield from self._unopened
         for check in self._formats:
             yield from check.results()
-        for place in (folder, *self._exports):
-            for file in ggufs(place):
-                name = file.name if place == folder else f"{file.resolve().parent.name}/{file.name}"
-                yield pieces_of_gguf(tokenizer, name, file)
+        yield from self._tables
         for other in self._offsets:
             yield from other.results()
         yield from roles(folder, tokenizer.vocab.tokens)

@@ -23,12 +23,12 @@ from koktok.extension.prune import moved, read_pruned
 from koktok.files import read_bounded
 from koktok.progress import OnProgress
 from koktok.protocol.agree import Ids, agree
+from koktok.runtimes.huggingface.auto import auto_tokenizer
 from koktok.runtimes.sentencepiece.message import UNUSED, ModelProto
 from koktok.runtimes.tiktoken.ranks import SPEC, Ranks, load
 from koktok.tokenizer.ready import folder_of
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe
-from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import tricky_lines
 from koktok.verification.roles import ROLES_CHECK, ids_by_role, ids_in_transformers, roles, same_roles
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from koktok.errors import ArtifactError
 from koktok.protocol.agree import Ids, agreement
 from koktok.runtimes.probe import PROBE, read_probe
+from koktok.runtimes.runtime import Reader
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.finding import CheckResult
-from koktok.verification.formats import Reader
 from koktok.verification.probes import around_specials
 
 

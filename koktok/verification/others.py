@@ -17,10 +17,10 @@ from koktok.protocol.agree import agree
 from koktok.runtimes import LibraryTokenizer
 from koktok.runtimes.folder import is_imported, is_koktoks
 from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
+from koktok.runtimes.huggingface.auto import auto_tokenizer
 from koktok.runtimes.probe import LINES
 from koktok.tokenizer.open import load_folder
 from koktok.verification.finding import CheckResult, Verification, loads
-from koktok.verification.formats import auto_tokenizer
 from koktok.verification.probes import around_specials, tricky_lines
 from koktok.verification.roles import ids_by_role, ids_in_transformers, roles, same_roles
 

@@ -20,9 +20,9 @@ from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Texts, block_of_utf8
 from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, marks_of
 from koktok.errors import InputError
+from koktok.model.definition import Definition
 from koktok.model.vocab import BYTE_CHARS, Vocab, spell
 from koktok.text.normalize import Folds, Normalizer
-from koktok.text.pretokenize import Pattern
 from koktok.tokenizer import TrainedTokenizer
 
 Trained = Callable[..., Path]
@@ -30,8 +30,8 @@ Trained = Callable[..., Path]
 
 def encoder_of(tokenizer: Tokenizer, table_bytes: int = TABLE_BYTES) -> Encoder:
     """A new one, with nothing solved."""
-    one = (tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern)
-    return Encoder(*one, prefix=tokenizer.prefix, table_bytes=table_bytes)
+    assert tokenizer.definition is not None
+    return Encoder(tokenizer.definition, table_bytes=table_bytes)
 
 
 _FORMS = (
@@ -148,7 +148,7 @@ def test_what_was_found_in_a_full_table_keeps_its_ids(monkeypatch: pytest.Monkey
     import koktok.bulk.table as module
 
     monkeypatch.setattr(module, "_FIRST", 1 << 12)
-    encoder = Encoder(Vocab.unigram({"가": -1.0}), Normalizer(), Pattern(), table_bytes=1 << 19)
+    encoder = Encoder(Definition(Vocab.unigram({"가": -1.0})), table_bytes=1 << 19)
     known = [(4 + i % 20, chr(0xAC01 + i)) for i in range(500)]
     new = [(5, chr(0xB000 + i)) for i in range(4000)]
     words = ["가" * n + end for n, end in known + new]

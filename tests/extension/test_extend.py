@@ -292,7 +292,8 @@ def test_unigram(tmp_path: Path, fallback: bool) -> None:
 def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     from llama_cpp import llama_cpp_ids
 
-    from koktok.runtimes import LibraryTokenizer, gguf, gguf_table
+    from koktok.runtimes import LibraryTokenizer, gguf
+    from koktok.runtimes.conversion import gguf_table
     from koktok.tokenizer.open import load
 
     spm = kind == "sentencepiece"

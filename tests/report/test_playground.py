@@ -21,6 +21,7 @@ from playground_engine import PlaygroundEngine
 
 from koktok import Tokenizer, load
 from koktok.errors import UsageError
+from koktok.model.definition import Definition
 from koktok.report.playground import to_page
 from koktok.report.playground.lexicon import lexicon, runs_of
 from koktok.report.playground.payload import payload
@@ -70,7 +71,7 @@ def test_the_engine_is_that_of_python(node: PlaygroundEngine, tokenizer: Tokeniz
 def test_ranks_run_as_tiktoken_runs_them(node: PlaygroundEngine, mini: list[str], tmp_path: Path) -> None:
     """No normalizer, a gap before the special token, and a piece that no join makes."""
     vocab = load(unpacked(ROOT / "tests" / "folders" / "bpe-bytes", tmp_path)).vocab
-    ranks = ranks_of(vocab, PublishedPattern(name="o200k"))
+    ranks = ranks_of(Definition(vocab, pattern=PublishedPattern(name="o200k")))
     n = len(ranks.ranks)
     table = {**ranks.ranks, " 훈민정음".encode(): n}
     made = Tiktoken(replace(ranks, ranks=table, specials={"<|end|>": n + 3}))

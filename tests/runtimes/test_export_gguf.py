@@ -13,6 +13,7 @@ from llama_cpp import llama_cpp_ids, tiny_model
 
 from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, UsageError
+from koktok.model.definition import Definition
 from koktok.model.vocab import Vocab
 from koktok.runtimes.gguf import (
     BYTE,
@@ -22,14 +23,13 @@ from koktok.runtimes.gguf import (
     GgufVocab,
     notes,
     read,
+    refuses,
     table_of,
     write,
     write_into,
 )
-from koktok.runtimes.limits import unsupported_reason
 from koktok.runtimes.sentencepiece.model_proto import charsmap
 from koktok.text.normalize import Folds, Normalizer
-from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.restyle import restyle
 
 MODELS = {"unigram": ("unigram", "t5"), "bpe": ("bpe", "llama"), "syllable": ("syllable", "llama")}
@@ -41,7 +41,7 @@ def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> T
 
 
 def make(tokenizer: Tokenizer) -> GgufVocab:
-    return table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
+    return table_of(tokenizer.definition)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ SPECIALS = ("<unk>", "</s>")
 
 def test_roles_without_a_token_have_defined_ids() -> None:
     """llama.cpp's own defaults would be ids of bytes."""
-    assert table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer()).roles == {
+    assert table_of(Definition(Vocab.bpe("가", [], specials=SPECIALS))).roles == {
         "bos": 258,
         "eos": 258,
         "pad": 258,
@@ -99,11 +99,11 @@ def test_roles_without_a_token_have_defined_ids() -> None:
 
 
 def test_notes_say_what_differs() -> None:
-    unigram = table_of(Vocab.unigram({"가": -1.0}, specials=SPECIALS), Pattern(), Normalizer())
+    unigram = table_of(Definition(Vocab.unigram({"가": -1.0}, specials=SPECIALS)))
     said = "\n".join(notes(unigram, Normalizer(Folds(repeats=2))))
     assert "no byte fallback" in said
     assert "`repeats` is applied to runs of up to 32 characters" in said
-    bpe = "\n".join(notes(table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())))
+    bpe = "\n".join(notes(table_of(Definition(Vocab.bpe("가", [], specials=SPECIALS)))))
     assert "no byte fallback" not in bpe
     assert "no normalizer" in bpe
 
@@ -216,7 +216,7 @@ MALFORMED = {
 def test_a_malformed_model_is_refused(name: str, tmp_path: Path) -> None:
     content, message = MALFORMED[name]
     (tmp_path / "model.gguf").write_bytes(content)
-    table = table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())
+    table = table_of(Definition(Vocab.bpe("가", [], specials=SPECIALS)))
     with pytest.raises(ArtifactError, match=message):
         write_into(table, tmp_path / "model.gguf", tmp_path / "new.gguf")
     assert [file.name for file in tmp_path.iterdir()] == ["model.gguf"]
@@ -227,10 +227,9 @@ def test_a_text_begins_in_llama_cpp_as_in_transformers(
     style: str, trained: Callable[..., Path], tmp_path: Path
 ) -> None:
     tokenizer = restyle(load(trained(train={"model": "bpe"})), style)  # type: ignore[arg-type]
-    args = (tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
-    if unsupported_reason("gguf", *args[:2]):
+    if refuses(tokenizer.definition):
         return
-    table = table_of(*args, style=tokenizer.style)
+    table = table_of(tokenizer.definition)
     back = read(write(table, tmp_path / "a.gguf"))
     assert back == table
     plain, whole = (tokenizer.encode("집", add_special_tokens=on).ids for on in (False, True))
@@ -242,11 +241,11 @@ class TestBadInput:
     @pytest.fixture
     def file(self, tmp_path: Path) -> Path:
         vocab = Vocab.bpe(map(chr, range(0xAC00, 0xAD00)), [], specials=SPECIALS)
-        return write(table_of(vocab, Pattern(), Normalizer()), tmp_path / "a.gguf")
+        return write(table_of(Definition(vocab)), tmp_path / "a.gguf")
 
     @pytest.mark.parametrize("missing", [1, 500])
     def test_cut_short_within_its_last_field(self, tmp_path: Path, missing: int) -> None:
-        table = table_of(Vocab.unigram({"가": -1.0}, specials=SPECIALS), Pattern(), Normalizer())
+        table = table_of(Definition(Vocab.unigram({"가": -1.0}, specials=SPECIALS)))
         file = write(replace(table, charsmap=b"\1" * 1000), tmp_path / "a.gguf")
         assert read(file).charsmap == b"\1" * 1000
         file.write_bytes(file.read_bytes()[:-missing])

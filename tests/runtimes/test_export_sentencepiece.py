@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from strategies import eojeols, nfd_text, syllables
 
 from koktok import load
+from koktok.model.definition import Definition
 from koktok.model.vocab import Vocab
 from koktok.runtimes.sentencepiece.model_proto import differences, model_proto, rules
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.prefix import without_prefix
-from koktok.text.pretokenize import Pattern
 
 PLAIN = Folds()
 ALL = Folds(**{field.name: True for field in fields(Folds) if field.name not in ("repeats", "lone_jamo")})
@@ -133,7 +133,7 @@ SPECIALS = ("<unk>", "</s>", "<|user|>")
 
 def test_user_defined_symbols_are_found_and_control_symbols_are_not() -> None:
     vocab = Vocab.bpe("가<>|/suer", [], specials=SPECIALS)
-    data = model_proto(vocab, Pattern(), normalizer=Normalizer(), user_defined=["<|user|>"])
+    data = model_proto(Definition(vocab), ["<|user|>"])
     spm = sentencepiece.SentencePieceProcessor(model_proto=data)
     ids = vocab.special_ids
     assert spm.encode("가<|user|>가") == [vocab.ids["가"], ids["<|user|>"], vocab.ids["가"]]

@@ -14,18 +14,17 @@ from hypothesis import strategies as st
 from koktok import load as load_tokenizer
 from koktok.errors import ArtifactError
 from koktok.files import write_folder
+from koktok.model.definition import Definition
 from koktok.model.models import BpeModel
 from koktok.model.vocab import BYTE_CHARS, Vocab
-from koktok.runtimes.limits import unsupported_reason
-from koktok.runtimes.tiktoken.ranks import EXPORT, Ranks, files, load, ranks_of
-from koktok.text.pretokenize import Pattern
+from koktok.runtimes.tiktoken.ranks import EXPORT, Ranks, files, load, ranks_of, refuses
 
 BYTES = {bytes([i]): i for i in range(256)}
 
 
 def test_ids_are_ranks(trained: Callable[..., Path]) -> None:
     tokenizer = load_tokenizer(trained(train={"model": "bpe-bytes"}))
-    ranks = ranks_of(tokenizer.vocab, tokenizer.pattern)
+    ranks = ranks_of(tokenizer.definition)
     assert list(ranks.ranks.values()) == list(range(len(ranks.ranks)))
     assert max(ranks.specials.values()) == tokenizer.vocab.size - 1
     assert ranks.encoding().n_vocab == tokenizer.vocab.size
@@ -39,7 +38,7 @@ def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str)
     """Any list of pieces, in any order, that tiktoken may run at all; the pretoken is the whole text."""
     vocab = Vocab.bpe_bytes(merged)
     ours = BpeModel(vocab).encode(text)[0]
-    if unsupported_reason("tiktoken", vocab):
+    if refuses(Definition(vocab)):
         return
     ranks = {bytes(BYTE_CHARS.index(char) for char in piece): i for i, piece in enumerate(vocab.pieces)}
     assert Ranks("any", r"(?s:.+)", ranks, {}).encoding().encode(text) == ours
@@ -48,7 +47,7 @@ def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str)
 class TestFolder:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
-        ranks = ranks_of(Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=["</s>"]), Pattern(), "tiny")
+        ranks = ranks_of(Definition(Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=["</s>"])), "tiny")
         return write_folder(tmp_path / "out", files(ranks, "nfc"), EXPORT)
 
     def test_there_and_back(self, folder: Path) -> None:

@@ -22,8 +22,8 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from koktok import load
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import open_base
-from koktok.runtimes import LibraryTokenizer, gguf, gguf_table, hf_files
-from koktok.runtimes.conversion import agreement
+from koktok.runtimes import LibraryTokenizer, gguf
+from koktok.runtimes.conversion import agreement, gguf_table, hf_files
 from koktok.runtimes.library import PROBES
 from koktok.runtimes.tiktoken.ranks import VOCABULARIES, ranks_of
 from koktok.text.patterns import LLAMA_CPP
@@ -136,7 +136,7 @@ def foreign(
         return Foreign(request.param, model, lambda text: list(processor.encode(text)))
     if request.param == "tiktoken":
         tokenizer = load(trained(train={"model": "bpe-bytes"}))
-        ranks = ranks_of(tokenizer.vocab, tokenizer.pattern)
+        ranks = ranks_of(tokenizer.definition)
         file = folder / "own.tiktoken"
         file.write_text(ranks.text())
         encoding = ranks.encoding()

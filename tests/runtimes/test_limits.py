@@ -3,48 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import koktok
 
+from koktok import load
 from koktok.errors import ArtifactError
+from koktok.model.definition import Definition
 from koktok.model.vocab import KINDS, Vocab
-from koktok.runtimes import gguf
-from koktok.runtimes.huggingface.tokenizer_json import config_json, special_tokens_json, tokenizer_json
-from koktok.runtimes.limits import limitations, runs_in, unsupported_reason
-from koktok.runtimes.sentencepiece.model_proto import model_proto
-from koktok.runtimes.tiktoken.ranks import files, ranks_of
+from koktok.runtimes import RUNTIMES, gguf
+from koktok.runtimes.huggingface import tokenizer_json
+from koktok.runtimes.sentencepiece import model_proto
+from koktok.runtimes.tiktoken import ranks
+from koktok.runtimes.where import limitations, runs_in
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.patterns import ACROSS_SPACES
 from koktok.text.pretokenize import Pattern
 
 SPECIALS = ("<unk>", "</s>")
-PATTERN, PLAIN = Pattern(), Normalizer()
+PLAIN = Normalizer()
 UNIGRAM = Vocab.unigram({"가": -1.0, "나": -2.0}, specials=SPECIALS)
 CROSSING = Vocab.bpe("가 나", ["가 나"], specials=SPECIALS)
 BYTES = Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=SPECIALS)
 
-WRITERS: dict[str, Callable[..., Any]] = {
-    "hf": lambda vocab, normalizer=PLAIN: tokenizer_json(vocab, normalizer, PATTERN),
-    "sentencepiece": lambda vocab, normalizer=PLAIN: model_proto(vocab, PATTERN, normalizer=normalizer),
-    "gguf": lambda vocab, normalizer=PLAIN: gguf.table_of(vocab, PATTERN, normalizer),
-    "tiktoken": lambda vocab, normalizer=PLAIN: ranks_of(vocab, PATTERN, jamo=isinstance(normalizer, JamoNormalizer)),
+WRITERS: dict[str, tuple[Callable[[Definition], str], Callable[[Definition], Any]]] = {
+    "hf": (tokenizer_json.refuses, tokenizer_json.tokenizer_json),
+    "spm": (model_proto.refuses, model_proto.model_proto),
+    "gguf": (gguf.refuses, gguf.table_of),
+    "tiktoken": (ranks.refuses, ranks.ranks_of),
 }
 
 
-@pytest.mark.parametrize("what", ["sentencepiece", "gguf"])
+@pytest.mark.parametrize("what", ["spm", "gguf"])
 def test_groups_of_three_digits_need_a_pattern(what: str) -> None:
-    assert "groups of three digits" in unsupported_reason(what, UNIGRAM, Pattern(digits="three"))
-    assert not unsupported_reason(what, UNIGRAM, Pattern(digits="free"))
+    refuses, _ = WRITERS[what]
+    assert "groups of three digits" in refuses(Definition(UNIGRAM, pattern=Pattern(digits="three")))
+    assert not refuses(Definition(UNIGRAM, pattern=Pattern(digits="free")))
 
 
 @pytest.mark.parametrize(
     ("what", "vocab", "normalizer", "message", "hint"),
     [
         ("hf", Vocab.plain("ngram", ["가"]), PLAIN, "no longest match with byte fallback", ""),
-        ("sentencepiece", BYTES, PLAIN, "SentencePiece has no bpe-bytes model", ""),
-        ("sentencepiece", Vocab.bpe("가", []), PLAIN, "requires an unknown token", ""),
-        ("sentencepiece", CROSSING, PLAIN, "'가 나' crosses a pretoken boundary", ""),
+        ("spm", BYTES, PLAIN, "SentencePiece has no bpe-bytes model", ""),
+        ("spm", Vocab.bpe("가", []), PLAIN, "requires an unknown token", ""),
+        ("spm", CROSSING, PLAIN, "'가 나' crosses a pretoken boundary", ""),
         ("gguf", BYTES, PLAIN, "patterns that are built into it", "koktok train TEXT --model bpe --out FOLDER"),
         ("gguf", Vocab.plain("wordpiece", ["가"], specials=("[UNK]",)), PLAIN, "no wordpiece model", ""),
         ("gguf", CROSSING, PLAIN, "'가 나' crosses a pretoken boundary", ""),
@@ -58,22 +63,24 @@ def test_groups_of_three_digits_need_a_pattern(what: str) -> None:
     ],
 )
 def test_an_unsupported_vocabulary_has_a_reason(
-    what: Any, vocab: Vocab, normalizer: Normalizer, message: str, hint: str
+    what: str, vocab: Vocab, normalizer: Normalizer, message: str, hint: str
 ) -> None:
-    jamo = isinstance(normalizer, JamoNormalizer)
-    assert message in unsupported_reason(what, vocab, PATTERN, jamo=jamo)
+    one, (refuses, write) = Definition(vocab, normalizer), WRITERS[what]
+    assert message in refuses(one)
     with pytest.raises(ArtifactError, match=message) as caught:
-        WRITERS[what](vocab, normalizer)
+        write(one)
     assert hint in caught.value.hint
 
 
 def test_a_supported_vocabulary_has_no_reason_and_the_same_bytes() -> None:
-    for what, vocab in (("hf", UNIGRAM), ("sentencepiece", UNIGRAM), ("gguf", UNIGRAM), ("tiktoken", BYTES)):
-        assert unsupported_reason(what, vocab, PATTERN) == ""  # type: ignore[arg-type]
-        assert WRITERS[what](vocab) == WRITERS[what](vocab)
-    assert unsupported_reason("tiktoken", Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
-    assert files(ranks_of(BYTES, PATTERN)) == files(ranks_of(BYTES, PATTERN))
-    assert (config_json(UNIGRAM), special_tokens_json(UNIGRAM)) == (config_json(UNIGRAM), special_tokens_json(UNIGRAM))
+    for what, vocab in (("hf", UNIGRAM), ("spm", UNIGRAM), ("gguf", UNIGRAM), ("tiktoken", BYTES)):
+        one, (refuses, write) = Definition(vocab), WRITERS[what]
+        assert refuses(one) == ""
+        assert write(one) == write(one)
+    assert ranks.refuses(Definition(Vocab.bpe_bytes(["ab", "abc", "abcd"]))) == ""
+    one = Definition(UNIGRAM)
+    assert ranks.files(ranks.ranks_of(Definition(BYTES))) == ranks.files(ranks.ranks_of(Definition(BYTES)))
+    assert tokenizer_json.config_files(one) == tokenizer_json.config_files(one)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,12 +99,14 @@ def test_the_card_says_what_the_options_of_a_training_change(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_line_says_where_a_vocabulary_runs(kind: str) -> None:
     vocab = Vocab(kind, ("가",), (-1.0,) if kind == "unigram" else (), ("<unk>",))  # type: ignore[arg-type]
-    said = runs_in(vocab, jamo=False, pattern="llama3" if kind == "bpe-bytes" else "koktok", prefix=kind == "unigram")
+    said = runs_in(
+        Definition(vocab, prefix="first" if kind == "unigram" else ""), "llama3" if kind == "bpe-bytes" else "koktok"
+    )
     assert "\n" not in said
     assert said.startswith("Runs in ")
     assert "train with" in said
-    for library, column in (("tiktoken (`", "tiktoken"), ("transformers", "hugging_face")):
-        assert (library in said) == bool(getattr(KINDS[vocab.kind], column))
+    assert ("tiktoken (`" in said) == (kind == ranks.KIND)
+    assert ("transformers" in said) == (kind in tokenizer_json.MODEL_TYPES)
     assert ("sentencepiece" in said.split(";")[0]) == (kind in ("unigram", "bpe"))
 
 
@@ -105,10 +114,25 @@ def test_one_line_says_where_a_vocabulary_runs(kind: str) -> None:
 def test_a_pattern_that_cuts_at_spaces_is_advised_without_superwords(pattern: str) -> None:
     vocab = Vocab.bpe_bytes([])
     for superwords in (False, True):
-        said = runs_in(vocab, jamo=False, pattern=pattern, superwords=superwords)
+        said = runs_in(Definition(vocab), pattern, superwords=superwords)
         notes = "\n".join(limitations("bpe-bytes", superwords=superwords, jamo=False, pattern=pattern))
         for text in (said, notes):
             assert text.count("`--pattern llama3` and without `--superwords`") == (superwords and "llama3" in text)
         assert ("for llama.cpp, train with `--pattern superbpe`" in said) == (superwords and pattern == "koktok")
         assert ("OpenVINO" in said) == (pattern == "exaone-moe")
         assert ("tokenizers 0.2x" in said) == (pattern != "koktok")
+
+
+@pytest.mark.parametrize("to", RUNTIMES)
+def test_python_exports_what_the_command_exports(to: str, trained: Callable[..., Path], tmp_path: Path) -> None:
+    folder = trained(train={"model": "bpe-bytes"}, pretokenize={"pattern": "llama3"}) if to == "tiktoken" else trained()
+    notes = load(folder).export(to, tmp_path / "python")
+    done = koktok("export", folder, "--to", to, "-o", tmp_path / "command")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "".join(f"note: {note}\n" for note in notes)
+    made, typed = (
+        {file.relative_to(place): file.read_bytes() for file in place.rglob("*") if file.is_file()}
+        or place.read_bytes()
+        for place in (tmp_path / "python", tmp_path / "command")
+    )
+    assert made == typed

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok import load
+from koktok.model.definition import Definition
 from koktok.model.vocab import BYTE_CHARS, Vocab, spell
 from koktok.runtimes.huggingface.normalizer import normalizer_node
 from koktok.runtimes.huggingface.pre_tokenizer import SEPARATOR, cutting, set_apart
@@ -74,7 +75,7 @@ def vocab_of(kind: str, pattern: Pattern, chance: random.Random) -> Vocab:
 
 
 def ids_of(vocab: Vocab, pattern: Pattern, *, always_cut: bool) -> Callable[[str], list[int]]:
-    content = json.loads(tokenizer_json(vocab, Normalizer(), pattern))
+    content = json.loads(tokenizer_json(Definition(vocab, pattern=pattern)))
     if always_cut:
         behind, content["pre_tokenizer"] = cutting(vocab, pattern, always_cut=True)
         step = normalizer_node(Normalizer())
@@ -119,7 +120,7 @@ def test_a_half_character_at_a_cut_is_split_off() -> None:
     assert ids_of(vocab, Pattern(), always_cut=False)("\u2028리") == ids_of(vocab, Pattern(), always_cut=True)(
         "\u2028리"
     )
-    bare = json.loads(tokenizer_json(vocab, Normalizer(), Pattern()))
+    bare = json.loads(tokenizer_json(Definition(vocab)))
     bare["pre_tokenizer"] = bare["pre_tokenizer"]["pretokenizers"][-1]
     without = tokenizers.Tokenizer.from_str(json.dumps(bare)).encode("\u2028리").ids
     assert without != ids_of(vocab, Pattern(), always_cut=True)("\u2028리")  # so the node is wanted

@@ -22,7 +22,6 @@ from koktok.metrics.borders import border_share
 from koktok.model.vocab import unspell
 from koktok.runtimes import gguf
 from koktok.runtimes.conversion import gguf_table
-from koktok.runtimes.limits import unsupported_reason
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
 from koktok.text.pretokenize import Pattern, words
@@ -108,7 +107,7 @@ def test_words_alone_are_cut_as_in_their_text(text: str) -> None:
 def test_llama_cpp_has_it_by_name(name: str, trained: Callable[..., Path]) -> None:
     folder = trained(train={"model": "bpe-bytes", "superwords": 0.3}, pretokenize={"pattern": name})
     own = load(folder)
-    table = gguf.table_of(own.vocab, own.pattern, own.normalizer)
+    table = gguf.table_of(own.definition)
     assert table.pre == name
     assert sum("ends llama.cpp" in note for note in gguf.notes(table)) == 1
     assert gguf_table(load(f"hf:{folder / 'tokenizer.json'}")).pre == name
@@ -139,9 +138,9 @@ def test_javascript_reads_it(pattern: Pattern, mini: list[str]) -> None:
 def test_llama_cpp_gives_the_same_ids(folder: Path, mini: list[str], tmp_path: Path) -> None:
     tokenizer = load(folder)
     if tokenizer.pattern.regex not in [expression for expression, _ in LLAMA_CPP]:
-        assert "patterns that are built into it" in unsupported_reason("gguf", tokenizer.vocab, tokenizer.pattern)
+        assert "patterns that are built into it" in gguf.refuses(tokenizer.definition)
         return
-    table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
+    table = gguf.table_of(tokenizer.definition)
     lines = [tokenizer.normalize(line) for line in mini[::3]]
     found = llama_cpp_ids(gguf.write(table, tmp_path / "a.gguf"), lines)
     assert found == [tokenizer.encode(line).ids for line in lines]

@@ -226,7 +226,7 @@ def test_a_missing_library_is_no_failure(trained: Trained, monkeypatch: pytest.M
 
 def test_an_export_is_compared_with_the_folder(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
     ours = load(trained(**MODELS["bpe-bytes"]))
-    ranks = tiktoken.ranks_of(ours.vocab, ours.pattern, "mine")
+    ranks = tiktoken.ranks_of(ours.definition, "mine")
     target = tmp_path / "export"
     target.mkdir()
     for change, seen in (
@@ -292,17 +292,26 @@ def test_a_gguf_is_compared_with_the_folder(trained: Trained, tmp_path: Path) ->
     from koktok.runtimes import gguf
 
     ours = load(trained(**MODELS["bpe"]))
-    table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer, prefix=bool(ours.prefix))
+    table = gguf.table_of(ours.definition)
     file = gguf.write(table, tmp_path / "mine.gguf")
     finding = of(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]), f"pieces: {tmp_path.name}/mine.gguf")
     assert (finding.outcome, finding.wrong) == ("pass", 0)
     assert finding.checked > 2300
+    for change in (
+        {"add_bos": True},
+        {"add_eos": True},
+        {"roles": {**table.roles, "bos": 3}},
+        {"scores": table.scores[::-1]},
+    ):
+        gguf.write(replace(table, **change), tmp_path / "other.gguf", force=True)
+        report = verify(trained(**MODELS["bpe"]), ["가나다"], exports=[tmp_path])
+        assert failed(report) == {f"pieces: {tmp_path.name}/other.gguf"}, change
     tokens = (*table.tokens[:300], table.tokens[301], table.tokens[300], *table.tokens[302:])
-    gguf.write(replace(table, tokens=tokens), tmp_path / "other.gguf")
+    gguf.write(replace(table, tokens=tokens), tmp_path / "other.gguf", force=True)
     report = verify(trained(**MODELS["bpe"]), ["가나다"], exports=[tmp_path])
     assert failed(report) == {f"pieces: {tmp_path.name}/other.gguf"}
     os.truncate(file, 1000)
-    assert f"pieces: {tmp_path.name}/mine.gguf" in failed(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]))
+    assert f"ids: {tmp_path.name}/mine.gguf" in failed(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]))
 
 
 def test_differences_of_sentencepieces_normalizer_are_a_note(trained: Trained) -> None:
@@ -338,9 +347,7 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
     ours = load(folder)
     model = tmp_path / "spm"
     model.write_bytes((folder / "tokenizer.model").read_bytes())
-    table = gguf.write(
-        gguf.table_of(ours.vocab, ours.pattern, ours.normalizer, prefix=bool(ours.prefix)), tmp_path / "table"
-    )
+    table = gguf.write(gguf.table_of(ours.definition), tmp_path / "table")
     report = verify(folder, ["가나다"], exports=[model, table, folder / "tokenizer.json"])
     assert report.passed
     assert {"spm", "table", "tokenizer.json"} <= {finding.check.rpartition("/")[2] for finding in report.findings}

@@ -22,16 +22,33 @@ from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.model.definition import Definition
 from koktok.model.special import ROLES, Style
-from koktok.model.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
+from koktok.model.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, VocabKind, splits
 from koktok.runtimes.huggingface.normalizer import normalizer_node
 from koktok.runtimes.huggingface.pre_tokenizer import FIRST_SPACE, cutting
-from koktok.runtimes.limits import unsupported_reason
+from koktok.runtimes.limits import first_that_holds
 from koktok.text.prefix import GUARD, SPACE_MARK, START, Prefix
+
+MODEL_TYPES: Mapping[VocabKind, str] = {
+    "unigram": "Unigram",
+    "bpe": "BPE",
+    "bpe-bytes": "BPE",
+    "wordpiece": "WordPiece",
+    "wordpiece-bytes": "WordPiece",
+    "word": "WordLevel",
+    "syllable": "BPE",  # without merges
+    "jamo": "BPE",
+}
+"""The type of the model node of each kind of vocabulary that it can hold."""
+
+
+def refuses(one: Definition) -> str:
+    """The reason why a tokenizer.json cannot hold a tokenizer, or '' if it can."""
+    return first_that_holds([("longest-match", one.vocab.kind not in MODEL_TYPES)], one.vocab.kind)
 
 
 def tokenizer_json(one: Definition) -> str:
     """The tokenizer.json, the same bytes for the same tokenizer."""
-    vocab, reason = one.vocab, unsupported_reason("hf", one)
+    vocab, reason = one.vocab, refuses(one)
     if reason:
         raise ArtifactError(f"no tokenizer.json: {reason}")
     step = normalizer_node(one.normalizer)
@@ -203,7 +220,7 @@ def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = Fals
         model = content["model"]
         added = sorted(content["added_tokens"], key=lambda token: token["id"])
         specials = [token["content"] for token in added]
-        kinds = [kind for kind, row in KINDS.items() if row.hugging_face and row.hugging_face == model["type"]]
+        kinds = [kind for kind, name in MODEL_TYPES.items() if name == model["type"]]
         if not kinds:
             raise ArtifactError(f"tokenizer.json has a model of type {model['type']!r}, which koktok does not write")
         kind = kind or kinds[0]
@@ -228,7 +245,7 @@ def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = Fals
     _check_ids(specials, special_ids, len(pieces))
     make = Vocab.unchecked if verified else Vocab
     return make(
-        kind,  # type: ignore[arg-type]
+        kind,
         tuple(pieces[first:]),
         tuple(scores[first:]),
         tuple(specials),

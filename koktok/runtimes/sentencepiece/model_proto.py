@@ -11,7 +11,7 @@ always gives the same ids.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations
@@ -21,8 +21,8 @@ from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.model.definition import Definition
 from koktok.model.special import ROLES
-from koktok.model.vocab import BYTE_PIECES, KINDS
-from koktok.runtimes.limits import that_hold, unsupported_reason
+from koktok.model.vocab import BYTE_PIECES, VocabKind
+from koktok.runtimes.limits import first_that_holds, that_hold
 from koktok.runtimes.sentencepiece.message import (
     BPE,
     BYTE,
@@ -35,6 +35,23 @@ from koktok.runtimes.sentencepiece.message import (
     NormalizerSpec,
 )
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc
+from koktok.text.pretokenize import first_crossing
+
+MODEL_TYPES: Mapping[VocabKind, int] = {"unigram": UNIGRAM, "bpe": BPE}
+"""The type of the model of each kind of vocabulary that it can hold."""
+
+
+def refuses(one: Definition) -> str:
+    """The reason why a tokenizer.model cannot hold a tokenizer, or '' if it can."""
+    return first_that_holds(_obstacles(one), one.vocab.kind)
+
+
+def _obstacles(one: Definition) -> Iterator[tuple[str, object]]:
+    """The cheapest to test first."""
+    yield "spm-kind", one.vocab.kind not in MODEL_TYPES
+    yield "spm-unknown", not set(ROLES["unk_token"]) & set(one.vocab.specials)
+    yield "threes", not one.pattern.bigram
+    yield "crossing", first_crossing(one.vocab.pieces, one.pattern)
 
 
 def differences(normalizer: Normalizer) -> list[str]:
@@ -147,7 +164,7 @@ def may_be_ours(file: Path) -> bool:
 
 def model_proto(one: Definition, user_defined: Collection[str] = ()) -> bytes:
     """The serialized ModelProto, the same bytes for the same vocabulary."""
-    vocab, reason = one.vocab, unsupported_reason("sentencepiece", one)
+    vocab, reason = one.vocab, refuses(one)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")
     if strange := [token for token in user_defined if token not in vocab.specials]:
@@ -169,7 +186,7 @@ def model_proto(one: Definition, user_defined: Collection[str] = ()) -> bytes:
         model.add(token, 0.0, UNKNOWN if i == roles["unk"] else kind)
 
     trainer = model.trainer_spec
-    trainer.model_type = UNIGRAM if KINDS[vocab.kind].sentencepiece == "unigram" else BPE
+    trainer.model_type = MODEL_TYPES[vocab.kind]
     trainer.vocab_size = vocab.size
     trainer.byte_fallback = vocab.byte_fallback
     trainer.split_by_whitespace = False

@@ -14,7 +14,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import Product, read_utf8
 from koktok.model.definition import Definition
-from koktok.model.vocab import BYTE_OF
+from koktok.model.vocab import BYTE_OF, Vocab, VocabKind
 from koktok.runtimes.huggingface.tokenizer_json import check_sparse, parsed
-from koktok.runtimes.limits import unsupported_reason
+from koktok.runtimes.limits import first_that_holds
 from koktok.text.patterns import PUBLISHED, TIKTOKEN
 
 if TYPE_CHECKING:
@@ -94,6 +94,31 @@ class Ranks:
         return hashlib.sha256(self.text().encode()).hexdigest()
 
 
+KIND: Final[VocabKind] = "bpe-bytes"
+"""The kind of vocabulary that ranks can hold."""
+
+
+def refuses(one: Definition) -> str:
+    """The reason why ranks cannot hold a tokenizer, or '' if they can."""
+    return first_that_holds(_obstacles(one), one.vocab.kind)
+
+
+def _obstacles(one: Definition) -> Iterator[tuple[str, object]]:
+    """The cheapest to test first."""
+    yield "tiktoken-kind", one.vocab.kind != KIND
+    yield "tiktoken-jamo", one.jamo
+    yield "tiktoken-stray", _stray(one.vocab)
+
+
+def _stray(vocab: Vocab) -> str:
+    """A piece that does not encode to itself, or ''."""
+    from koktok.model.models import BpeModel
+
+    # The same ranks over the characters that spell bytes: so a piece with half a character can be encoded, too.
+    model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))
+    return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
+
+
 def ranks_of(one: Definition, name: str = "koktok") -> Ranks:
     """The ranks of a byte-level BPE vocabulary.
 
@@ -104,7 +129,7 @@ def ranks_of(one: Definition, name: str = "koktok") -> Ranks:
     >>> ranks.encoding().encode("가나"), ranks.specials
     ([257, 167, 224, 246], {'</s>': 258})
     """
-    vocab, reason = one.vocab, unsupported_reason("tiktoken", one)
+    vocab, reason = one.vocab, refuses(one)
     if reason:
         raise ArtifactError(f"no tiktoken ranks: {reason}", hint="koktok train TEXT --model bpe-bytes --out FOLDER")
     ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(vocab.pieces)}

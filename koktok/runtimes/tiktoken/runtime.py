@@ -1,0 +1,54 @@
+"""tiktoken: a folder of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from koktok.errors import UsageError
+from koktok.files import write_folder
+from koktok.model.definition import Definition
+from koktok.protocol.tokenizer import Tokenizer
+from koktok.runtimes.library import LibraryTokenizer
+from koktok.runtimes.runtime import Opening, Reader, Runtime
+from koktok.runtimes.tiktoken.adapter import Tiktoken, open_tiktoken
+from koktok.runtimes.tiktoken.ranks import EXPORT, SPEC, files, ranks_of
+
+
+class RanksFolder(Runtime):
+    """NAME.tiktoken, and tiktoken.json with the rest of a `tiktoken.Encoding`."""
+
+    name: ClassVar[str] = "tiktoken"
+    options: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    def write(
+        self, tokenizer: Tokenizer, one: Definition, out: Path, *, force: bool, name: str = "", **_: Any
+    ) -> list[str]:
+        """Write the folder."""
+        ranks = ranks_of(one, name or tokenizer.name)
+        write_folder(out, files(ranks, one.normalizer.signature(), one.pattern.javascript), EXPORT, force=force)
+        notes = [
+            "tiktoken puts no space before the first word: pass ' ' + text, and remove the space after decoding"
+        ] * bool(one.prefix)
+        return [*notes, "tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
+
+    def convert(self, tokenizer: LibraryTokenizer, out: Path, *, force: bool, name: str = "", **_: Any) -> list[str]:
+        """Write imported ranks."""
+        if not isinstance(tokenizer, Tiktoken):
+            raise UsageError(f"this tokenizer was imported from {tokenizer.library}, and has no ranks")
+        write_folder(out, files(replace(tokenizer.ranks, name=name or tokenizer.name)), EXPORT, force=force)
+        return []
+
+    def readers(self, place: Path) -> Iterator[Opening]:
+        """The ranks of a folder."""
+        if (place / SPEC).is_file():
+            name = next((file.name for file in sorted(place.glob("*.tiktoken"))), SPEC)
+            yield Opening(name, "tiktoken", "tiktoken", lambda: _reader(place))
+
+
+def _reader(folder: Path) -> Reader:
+    encoding = open_tiktoken(folder.name, folder)
+    name = f"{encoding.ranks.name}.tiktoken"
+    return Reader(name, encoding, normalized=True, puts_space=False, takes_space=False, marks_space=False)
