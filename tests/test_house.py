@@ -338,8 +338,15 @@ def test_the_version_is_one() -> None:
 def test_tables_are_the_literals() -> None:
     """A name that a user may type is a member of its table, and the other way round."""
     from koktok.cli.export import OPTIONS, Target
+    from koktok.recipe import SegmentRecipe, TrainRecipe
     from koktok.runtimes import RUNTIMES
     from koktok.runtimes.huggingface.runtime import LOOKS
+    from koktok.segment import ANALYSERS, DEFAULT
+    from koktok.training.unigram_point import PRESETS
 
     assert [*get_args(Target)] == [*RUNTIMES]
     assert set(" ".join(OPTIONS.values()).split()) == set(LOOKS)
+    analyser, _ = get_args(SegmentRecipe.model_fields["segmenter"].annotation)
+    assert [*get_args(analyser)] == [*ANALYSERS]
+    assert SegmentRecipe().segmenter == DEFAULT
+    assert [*get_args(TrainRecipe.model_fields["preset"].annotation)] == [*PRESETS]

@@ -72,6 +72,7 @@ def instances(
         raise UsageError("`--out` is missing", hint="--out FOLDER")
     from koktok.instances import Masking, Packed, Plan, write_instances
     from koktok.progress import ConsoleProgress, counted
+    from koktok.segment import NONE
 
     def taken(names: str) -> dict[str, Any]:
         """Return the options that were given, by the name of the parameter."""
@@ -85,7 +86,7 @@ def instances(
             tokens = Packed.open(text[0])
         else:
             analysed = plan is None or plan.masking.of_morphemes
-            without = {} if analysed else {"segmenter": "whitespace"}
+            without = {} if analysed else {"segmenter": NONE}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             tokens = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, progress,
@@ -125,7 +126,7 @@ def _packed(
     from koktok.instances.packing import LONG_DOCUMENT, write_packed
     from koktok.instances.word_cuts import WordCuts
     from koktok.recipe import Recipe
-    from koktok.segment import Policy
+    from koktok.segment import Policy, analyser_of
     from koktok.segment.cache import CachedSegmenter
     from koktok.segment.workers import Workers, in_subprocess
     from koktok.text.records import ReadReport
@@ -134,7 +135,7 @@ def _packed(
     chosen = Recipe().changed(segmenter=segmenter, policy=policy).segment
     report = ReadReport()
     analyser = in_subprocess(chosen.segmenter, processes=workers)
-    asked = analyser if chosen.segmenter == "whitespace" else CachedSegmenter(analyser)
+    asked = analyser if not analyser_of(chosen.segmenter).analyses else CachedSegmenter(analyser)
     try:
         tokens = write_packed(
             load(tokenizer),

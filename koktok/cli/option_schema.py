@@ -123,9 +123,6 @@ def _rate(words: str) -> float | tuple[float, ...]:
     return (first, *more) if more else first
 
 
-CASES = {"model": ("bpe-bytes",), "preset": ("encoder", "aligned")}
-"""Models and presets whose defaults the help names where they are others."""
-
 TYPED: Mapping[str, Typed] = {
     "vocab_size": Typed("32000|32k", size_of),
     "blocklist": Typed("FILE", _lines),
@@ -180,7 +177,7 @@ class OptionField:
             self.value = None if field.is_required() else field.default
             if not owner and section:  # a default may depend on the model or the preset
                 self.value = getattr(getattr(_recipe_of(), section), self.name)
-                for field, cases in CASES.items():
+                for field, cases in _cases().items():
                     for case in cases if field != self.name else ():
                         if (value := getattr(getattr(_recipe_of(field, case), section), self.name)) != self.value:
                             self.others[case] = value
@@ -235,6 +232,14 @@ def _schema_of(of: type) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(of).json_schema()["properties"]
+
+
+@cache
+def _cases() -> dict[str, tuple[str, ...]]:
+    """Models and presets whose defaults the help names where they are others."""
+    from koktok.recipe import TrainRecipe
+
+    return {"model": ("bpe-bytes",), "preset": get_args(TrainRecipe.model_fields["preset"].annotation)}
 
 
 @cache

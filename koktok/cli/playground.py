@@ -86,6 +86,7 @@ def page_of(
     from koktok.report.playground.lexicon import WORDS, lexicon, runs_of, words_of
     from koktok.report.playground.web_page import examples, to_page
     from koktok.runtimes import LibraryTokenizer
+    from koktok.segment import DEFAULT
     from koktok.segment.cache import CachedSegmenter
     from koktok.segment.workers import in_subprocess
 
@@ -96,7 +97,7 @@ def page_of(
     counts.update({word: counts.total() for word in runs_of(examples())})
     with ConsoleProgress(quiet=quiet) as progress:
         progress("looking up morphemes", 0, 1)
-        known = lexicon(counts, CachedSegmenter(in_subprocess("kiwi")), WORDS if words is None else words)
+        known = lexicon(counts, CachedSegmenter(in_subprocess(DEFAULT)), WORDS if words is None else words)
         progress("looking up morphemes", 1, 1)
     return to_page(tokenizers, known, title=title, against=against)
 

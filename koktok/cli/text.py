@@ -293,12 +293,12 @@ def _learn_segmenter(sources: list[Source], out: Path, settings: dict[str, Any],
     from koktok.files import check_folder
     from koktok.progress import ConsoleProgress, counted
     from koktok.recipe import Recipe
-    from koktok.segment import segmenter_for, text_to_analyse
+    from koktok.segment import analyser_of, segmenter_for, text_to_analyse
     from koktok.segment.dpe.learnt import FOLDER
     from koktok.training.dpe import learn_cuts
 
     name = settings.get("segmenter", "")
-    alone = name in ("", "whitespace")
+    alone = not name or not analyser_of(name).analyses
     analyser = None if alone else segmenter_for(name, user_dictionary=settings.get("user_dictionary"))
     recipe = Recipe()
     check_folder(out, FOLDER)

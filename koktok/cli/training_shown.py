@@ -60,11 +60,13 @@ def is_log(file: Path) -> bool:
 
 def announced(progress: ConsoleProgress, recipe: Recipe) -> OnProgress:
     """Progress with a note on a long stage before it starts."""
+    from koktok.segment import analyser_of
+
     announced: set[str] = set()
 
     def on_progress(stage: str, done: int, total: int | None) -> None:
         what = ""
-        if stage == "segment" and total and recipe.segment.segmenter != "whitespace":
+        if stage == "segment" and total and analyser_of(recipe.segment.segmenter).analyses:
             what = (
                 f"analysing {total:,} distinct words with {recipe.segment.segmenter}: about "
                 f"{max(1, round(total / ANALYSED))} s in one process, less if some are in the cache"

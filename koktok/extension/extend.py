@@ -19,6 +19,7 @@ from koktok.extension.learn import ExtendOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
 from koktok.progress import OnProgress, silent
 from koktok.runtimes.probe import PROBE, probe_json
+from koktok.segment import DEFAULT, analyser_of
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, in_subprocess
 from koktok.text.blocklist import PERSONAL_DEFAULT, Blocklist
@@ -41,7 +42,7 @@ def extend(
     out: str | Path,
     *,
     policy: str = "morphemes",
-    segmenter: str = "kiwi",
+    segmenter: str = DEFAULT,
     user_dictionary: str | None = None,
     blocklist: Blocklist | None = None,
     holdout: float = 0.05,
@@ -87,7 +88,7 @@ def extend(
     if not force:
         check_folder(out, FOLDER, same=lambda folder: _learnt_in(folder) == (reading.train.digest(), settings.size))
     workers = in_subprocess(segmenter, user_dictionary=user_dictionary, processes=threads)
-    uncached = cache is False or segmenter == "whitespace"
+    uncached = cache is False or not analyser_of(segmenter).analyses
     analyser = workers if uncached else CachedSegmenter(workers, cache if isinstance(cache, Path) else None)
     try:
         counted = prepare(base, reading, analyser, policy=policy, min_count=settings.min_count, on_progress=on_progress)

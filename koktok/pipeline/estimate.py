@@ -22,6 +22,7 @@ from koktok.count.sample import enough
 from koktok.count.shards import Shards, joined, occurring
 from koktok.pipeline.words import RUNS, training_words
 from koktok.recipe import Recipe
+from koktok.segment import analyser_of
 from koktok.text.blocks import Block
 from koktok.text.sources import Source, read
 
@@ -77,7 +78,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
     else:
         eojeols, distinct, trained, times = _expected(sources, recipe, threads)
     asked = min(distinct, trained * MORE_IN_RUNS) if in_runs else trained
-    analysed = asked if recipe.segment.segmenter != "whitespace" else 0
+    analysed = asked if analyser_of(recipe.segment.segmenter).analyses else 0
     processes = cores if analysed else 0
     size = recipe.train.vocab_size
     runs = min(trained, enough(RUNS, size)) if in_runs else 0

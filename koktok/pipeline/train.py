@@ -33,7 +33,7 @@ from koktok.pipeline.user_dictionary import with_dictionary
 from koktok.pipeline.words import cut_texts, cut_training_words, training_words
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Recipe, SourceRecord
-from koktok.segment import Segmenter
+from koktok.segment import Segmenter, analyser_of
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.lexicon_file import Lexicon
 from koktok.segment.segmented import SegmentedCounts
@@ -182,7 +182,7 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
 
     with _timed(seconds, "segment"):
         on_progress("segment", 0, len(words.counts))
-        known = dict(words.counts.items()) if recipe.segment.segmenter == "soynlp" else None
+        known = dict(words.counts.items()) if analyser_of(recipe.segment.segmenter).learns else None
         analyser = in_subprocess(
             recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=known
         )
@@ -213,7 +213,7 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
 def _cached(analyser: Segmenter, recipe: Recipe, options: Options) -> Segmenter:
     """The analyser behind the cache of analyses and the lexicon, if the options have them."""
     lexicon = None if options.lexicon is None else Lexicon.open(options.lexicon)
-    cached = options.cache is not False and recipe.segment.segmenter != "whitespace"
+    cached = options.cache is not False and analyser_of(recipe.segment.segmenter).analyses
     if not cached and lexicon is None:
         return analyser
     return CachedSegmenter(

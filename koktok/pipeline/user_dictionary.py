@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from koktok.errors import InputError, KoktokError, RecipeError, UsageError
+from koktok.errors import InputError, KoktokError, RecipeError
 from koktok.files import MOST_TEXT, read_bounded
 from koktok.recipe import Recipe
+from koktok.segment import check_dictionary
 
 
 def with_dictionary(recipe: Recipe, path: str | None) -> tuple[Recipe, str | None]:
@@ -15,8 +16,7 @@ def with_dictionary(recipe: Recipe, path: str | None) -> tuple[Recipe, str | Non
     named, expected = recipe.segment.user_dictionary, recipe.segment.user_dictionary_sha256
     if path is None and not named and not expected:
         return recipe, None
-    if recipe.segment.segmenter != "kiwi":
-        raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+    check_dictionary(recipe.segment.segmenter, path or named or expected)
     called = " ".join([*([f"`{named}`"] if named else []), *([f"of SHA-256 {expected[:16]}"] if expected else [])])
     try:
         digest = hashlib.sha256(read_bounded(Path(path or named), MOST_TEXT, "a user dictionary")).hexdigest()

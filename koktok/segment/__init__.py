@@ -7,9 +7,9 @@ selects the borders that become cuts afterwards, so that a cached analysis serve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -25,11 +25,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "SEGMENTERS",
+    "ANALYSERS",
+    "DEFAULT",
+    "NONE",
+    "Analyser",
     "Morpheme",
     "Policy",
     "Segmenter",
     "Whitespace",
+    "analyser_of",
+    "check_dictionary",
     "segment_counts",
     "segmenter_for",
     "text_to_analyse",
@@ -53,19 +58,60 @@ class Whitespace:
         return (() for _ in words)
 
 
-_ANALYSERS = {
-    "kiwi": "koktok.segment.kiwi:KiwiSegmenter",
-    "mecab": "koktok.segment.mecab:MecabSegmenter",
-    **dict.fromkeys(("okt", "komoran", "kkma", "hannanum"), "koktok.segment.konlpy:KonlpySegmenter"),
-    "khaiii": "koktok.segment.khaiii:KhaiiiSegmenter",
-    "soynlp": "koktok.segment.soynlp:SoynlpSegmenter",
-    "whitespace": "koktok.segment:Whitespace",
-}
+@dataclass(frozen=True, kw_only=True)
+class Analyser:
+    """A morphological analyser: its class, and what those who use it ask."""
 
-SEGMENTERS = tuple(_ANALYSERS)
+    place: str
+    """Module and class, imported when it is used."""
+
+    by_name: bool = False
+    """Whether the class runs several analysers, and takes the name."""
+
+    dictionary: bool = False
+    """Whether it reads a user dictionary, in Kiwi's format."""
+
+    learns: bool = False
+    """Whether it learns from the words of the text, and so needs their counts."""
+
+    in_process: bool = False
+    """Whether it runs in the process of the caller: no word stalls or ends it."""
+
+    analyses: bool = True
+    """False where words stay whole: there is nothing to wait for and nothing to keep."""
+
+
+ANALYSERS: Final[Mapping[str, Analyser]] = {
+    "kiwi": Analyser(place="koktok.segment.kiwi:KiwiSegmenter", dictionary=True),
+    "mecab": Analyser(place="koktok.segment.mecab:MecabSegmenter"),
+    "okt": Analyser(place="koktok.segment.konlpy:KonlpySegmenter", by_name=True),
+    "komoran": Analyser(place="koktok.segment.konlpy:KonlpySegmenter", by_name=True),
+    "kkma": Analyser(place="koktok.segment.konlpy:KonlpySegmenter", by_name=True),
+    "hannanum": Analyser(place="koktok.segment.konlpy:KonlpySegmenter", by_name=True),
+    "khaiii": Analyser(place="koktok.segment.khaiii:KhaiiiSegmenter"),
+    "soynlp": Analyser(place="koktok.segment.soynlp:SoynlpSegmenter", learns=True, in_process=True),
+    "whitespace": Analyser(place="koktok.segment:Whitespace", in_process=True, analyses=False),
+}
+"""The analysers by name; whoever wants to know something of one asks its row."""
+
+DEFAULT: Final = "kiwi"
+"""That of every recipe and command that names none."""
+
+NONE: Final = "whitespace"
+"""That which leaves words whole."""
 
 LEARNT_FOLDER = "dpe:"
 """Before the folder of a segmentation that was learnt, in place of a name."""
+
+
+def analyser_of(name: str) -> Analyser:
+    """The row of an analyser, or of a segmentation that was learnt."""
+    if name.startswith(LEARNT_FOLDER):
+        return Analyser(place="koktok.segment.dpe.segmenter:DpeSegmenter", in_process=True)
+    if name not in ANALYSERS:
+        known = " | ".join([*ANALYSERS, f"{LEARNT_FOLDER}FOLDER"])
+        raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {known}")
+    return ANALYSERS[name]
 
 
 def segmenter_for(
@@ -76,26 +122,29 @@ def segmenter_for(
     counts: Mapping[str, int] | None = None,
 ) -> Segmenter:
     """A segmenter by name."""
+    row = analyser_of(name)
     if name.startswith(LEARNT_FOLDER):
         from koktok.segment.dpe.segmenter import DpeSegmenter
 
         return DpeSegmenter.load(
             name.removeprefix(LEARNT_FOLDER),
-            lambda beside: segmenter_for(beside, user_dictionary=user_dictionary, threads=threads),
+            lambda beside: segmenter_for(beside or NONE, user_dictionary=user_dictionary, threads=threads),
         )
-    if name not in _ANALYSERS:
-        known = " | ".join([*SEGMENTERS, f"{LEARNT_FOLDER}FOLDER"])
-        raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {known}")
-    if user_dictionary is not None and name != "kiwi":
-        raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
-    module, _, attribute = _ANALYSERS[name].partition(":")
-    options: dict[str, dict[str, Any]] = {
-        "koktok.segment.kiwi": {"user_dictionary": user_dictionary, "threads": threads},
-        "koktok.segment.konlpy": {"name": name},
-        "koktok.segment.soynlp": {"counts": counts},
-    }
-    segmenter: Segmenter = getattr(import_module(module), attribute)(**options.get(module, {}))
+    check_dictionary(name, user_dictionary)
+    module, _, attribute = row.place.partition(":")
+    options: dict[str, Any] = {"name": name} if row.by_name else {}
+    if row.dictionary:
+        options |= {"user_dictionary": user_dictionary, "threads": threads}
+    if row.learns:
+        options |= {"counts": counts}
+    segmenter: Segmenter = getattr(import_module(module), attribute)(**options)
     return segmenter
+
+
+def check_dictionary(name: str, user_dictionary: str | None) -> None:
+    """Refuse a user dictionary that the analyser does not read."""
+    if user_dictionary is not None and not analyser_of(name).dictionary:
+        raise UsageError("a user dictionary works with Kiwi only", hint=f"--segmenter {DEFAULT}")
 
 
 def text_to_analyse(word: str) -> str:

@@ -28,7 +28,7 @@ from typing import Any
 
 from koktok.errors import AnalyserError
 from koktok.files.process import environment
-from koktok.segment import LEARNT_FOLDER, Segmenter, segmenter_for
+from koktok.segment import Segmenter, analyser_of, segmenter_for
 from koktok.segment.policy import Morpheme
 from koktok.segment.serialized import deserialize, serialized_rows
 
@@ -267,7 +267,7 @@ def in_subprocess(
 ) -> Segmenter:
     """A segmenter by name, in processes of its own; those that run in Python need none. Parameters as `segmenter_for` and `Workers`."""
     inner = segmenter_for(name, user_dictionary=user_dictionary, counts=counts)
-    if name in ("soynlp", "whitespace") or name.startswith(LEARNT_FOLDER):
+    if analyser_of(name).in_process:
         return inner
     options: dict[str, Any] = {"name": name, "user_dictionary": user_dictionary, "threads": 1}
     return Workers(inner, "koktok.segment:segmenter_for", options, processes=processes, timeout=timeout)

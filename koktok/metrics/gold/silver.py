@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from koktok.metrics.gold.sentences import GoldCorpus, Word
-from koktok.segment import MAX_ANALYSED, segmenter_for
+from koktok.segment import DEFAULT, MAX_ANALYSED, segmenter_for
 from koktok.text.normalize import Normalizer
 
 LINES: Final = 1000
@@ -21,7 +21,7 @@ def silver_gold(lines: Sequence[str]) -> GoldCorpus:
     >>> found.label, [cut.at for cut in found.sentences[0].cuts], found.sentences[0].text
     ('silver', [2, 6, 9, 10], '학교에서 책을 읽었다.')
     """
-    normalize, kiwi = Normalizer(), segmenter_for("kiwi")
+    normalize, kiwi = Normalizer(), segmenter_for(DEFAULT)
     chosen = [normalize(line) for line in lines[:: -(-len(lines) // LINES) or 1]]
     words = sorted({word for line in chosen for word in line.split() if len(word) <= MAX_ANALYSED})
     analyses = dict(zip(words, kiwi.analyse(words), strict=True))

@@ -42,7 +42,7 @@ class DpeSegmenter:
     def __init__(self, learnt: Dpe, opened: Callable[[str], Segmenter]) -> None:
         name, _, signature = str(learnt.about.get("analyser", "")).partition(" ")
         self._learnt = learnt
-        analyser = opened(name or "whitespace")  # which refuses a user dictionary that nothing here reads
+        analyser = opened(name)  # which refuses a user dictionary that nothing here reads
         self._analyser = analyser if name else None
         if name and analyser.signature() != signature:
             raise AnalyserError(
