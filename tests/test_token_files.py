@@ -107,7 +107,13 @@ def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path:
     )
     (tokens,) = shards_of(out)
     assert tokens == tokenizer.encode_ids(read_documents(source), before=[first], after=[last])
+    works(*command, "--format", "bin", "--out", tmp_path / "named", "--eos-token", "<mask>")
+    assert np.fromfile(tmp_path / "named" / "shard-00000.bin", "<u2")[-1] == tokenizer.vocab.special_ids["<mask>"]
     for options, message in (
+        (
+            ["--format", "npy", "--out", "x", "--eos-token", "x"],
+            "`x` is not a special token of the tokenizer; it has: <pad>",
+        ),
         (["--format", "npy"], "expected both --format and --out for token files"),
         (["--eos"], "are for token files"),
         (["--format", "npy", "--out", "x", "--dropout", "0.1"], "token files hold no samples"),

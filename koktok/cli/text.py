@@ -43,7 +43,12 @@ def encode(
         typer.Option(help="Token files: a document is a line or record, or a whole file."),
     ] = "records",
     bos: Annotated[bool, typer.Option("--bos", help="Token files: add the BOS token before every document.")] = False,
-    eos: Annotated[bool, typer.Option("--eos", help="Token files: add the EOS token after every document.")] = False,
+    eos: Annotated[
+        bool, typer.Option("--eos", help="Token files: add the token that ends a document after every document.")
+    ] = False,
+    eos_token: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="Token files: add this special token after every document.")
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_THREADS, help="Token files: number of threads. [one for each core]")
     ] = None,
@@ -81,15 +86,15 @@ def encode(
         if sample_alpha is not None or dropout is not None or seed is not None:
             raise UsageError("token files hold no samples", hint="leave out --sample-alpha, --dropout and --seed")
         options: dict[str, Any] = {"format": format, "documents": documents, "threads": threads, "force": force}
+        options |= {"before": loaded.edge("bos", bos), "after": loaded.edge("eos", eos_token or eos)}
         if shard_tokens is not None:
             options["shard_tokens"] = shard_tokens
-        _write_token_files(
-            loaded, sources_of(paths or ["-"], field, [], quiet=quiet), out, options, bos=bos, eos=eos, quiet=quiet
-        )
+        _write_token_files(loaded, sources_of(paths or ["-"], field, [], quiet=quiet), out, options, quiet=quiet)
         return
-    if shard_tokens is not None or bos or eos or threads is not None:
+    if shard_tokens is not None or bos or eos or eos_token or threads is not None:
         raise UsageError(
-            "--shard-tokens, --bos, --eos and --threads are for token files", hint="--format npy --out FOLDER"
+            "--shard-tokens, --bos, --eos, --eos-token and --threads are for token files",
+            hint="--format npy --out FOLDER",
         )
     solve = loaded.encode
     if sample_alpha is not None or dropout is not None:
@@ -118,29 +123,18 @@ def _write_token_files(
     out: Path,
     options: dict[str, Any],
     *,
-    bos: bool,
-    eos: bool,
     quiet: bool,
 ) -> None:
     from koktok.progress import ConsoleProgress, counted
     from koktok.text.records import ReadReport
     from koktok.token_files import write_token_files
 
-    roles = tokenizer.roles
-    edges: dict[str, list[str]] = {"bos": [], "eos": []}
-    for name, asked in (("bos", bos), ("eos", eos)):
-        if asked:
-            if f"{name}_token" not in roles:
-                raise UsageError(f"this tokenizer has no {name} token", hint=f"leave out --{name}")
-            edges[name].append(roles[f"{name}_token"])
     report = ReadReport()
     with ConsoleProgress(quiet=quiet) as progress:
         manifest = write_token_files(
             tokenizer,
             sources,
             out,
-            before=edges["bos"],
-            after=edges["eos"],
             report=report,
             on_progress=progress,
             **options,

@@ -19,7 +19,6 @@ from koktok.files import open_regular, typed, write_file
 from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.model.definition import Definition
-from koktok.model.special import ROLES
 from koktok.model.vocab import KINDS, splits
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED
@@ -78,11 +77,7 @@ def table_of(one: Definition) -> GgufVocab:
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)
-    roles = {
-        role.removesuffix("_token"): next((vocab.special_ids[t] for t in names if t in vocab.special_ids), -1)
-        for role, names in ROLES.items()
-    }
-    roles = {role: i for role, i in roles.items() if i >= 0}
+    roles = dict(one.role_ids)
     # llama.cpp adds one token before a text, that of the role bos, and one after it, eos.
     add_bos, add_eos = (ids == [roles.get(role)] for role, ids in zip(("bos", "eos"), one.frame, strict=True))
     model = KINDS[vocab.kind].gguf

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal
 
 from koktok.model.definition import Definition
-from koktok.model.special import ROLES
 from koktok.model.vocab import KINDS, Vocab
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP
 from koktok.text.pretokenize import first_crossing
@@ -49,7 +48,7 @@ def _obstacles(what: str, one: Definition) -> Iterator[tuple[str, object]]:
         yield "tiktoken-jamo", one.jamo
         yield "tiktoken-stray", _stray(vocab)
     else:
-        no_unknown, no_end = (not set(ROLES[role]) & set(vocab.specials) for role in ("unk_token", "eos_token"))
+        no_unknown, no_end = (role not in one.role_ids for role in ("unk", "eos"))
         if what == "sentencepiece":
             yield "spm-kind", not row.sentencepiece
             yield "spm-unknown", no_unknown

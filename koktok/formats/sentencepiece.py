@@ -22,7 +22,6 @@ from koktok.errors import ArtifactError
 from koktok.files.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.model.definition import Definition
-from koktok.model.special import ROLES
 from koktok.model.vocab import BYTE_PIECES, KINDS
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
 
@@ -140,10 +139,7 @@ def model_proto(one: Definition, user_defined: Collection[str] = ()) -> bytes:
     scores = vocab.scores or [-float(rank) for rank in range(len(vocab.pieces))]
     for piece, score in zip(vocab.pieces, scores, strict=True):
         model.add(piece, score, NORMAL)
-    roles = {
-        role: next((vocab.special_ids[token] for token in ROLES[f"{role}_token"] if token in vocab.specials), -1)
-        for role in ("unk", "bos", "eos", "pad")
-    }
+    roles = {role: one.role_ids.get(role, -1) for role in ("unk", "bos", "eos", "pad")}
     for token, i in vocab.special_ids.items():
         kind = USER_DEFINED if token in user_defined else CONTROL
         model.add(token, 0.0, UNKNOWN if i == roles["unk"] else kind)
