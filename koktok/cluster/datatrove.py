@@ -113,7 +113,7 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
             )
         self.folder = Path(tokenizer)
         opened = TrainedTokenizer.load(tokenizer)
-        after = opened.edge("eos", eos_token or False)
+        after = opened.edge("eos", token=eos_token or False)
         super().__init__(
             output_folder,
             str(self.folder / "tokenizer.json"),

@@ -350,7 +350,7 @@ def encode(
         what = f'has no column "{column}"' if column not in df.columns else f'already has a column "{ids}"'
         raise UsageError(f"the table {what}; it has: {', '.join(df.columns)}")
     opened = tokenizer if isinstance(tokenizer, TrainedTokenizer) else TrainedTokenizer.load(tokenizer)
-    content, digest, after = pickle.dumps(opened), opened.digest(), opened.edge("eos", eos)
+    content, digest, after = pickle.dumps(opened), opened.digest(), opened.edge("eos", token=eos)
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import numpy as np

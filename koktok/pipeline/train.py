@@ -266,8 +266,8 @@ def _training(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
         **({"outcome": learnt.log["outcome"]} if "outcome" in learnt.log else {}),
     }
     notes = list(prepared.notes)
-    if bad := report.bad_lines:
-        notes.append(f"{bad} unreadable line{'s' * (bad > 1)} left out: {', '.join(report.bad_places)}")
+    if report.bad_lines:
+        notes.append(report.left_out)
     if empty := report.empty_files:
         notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
     asked, known = len(prepared.segmented), 0

@@ -92,7 +92,7 @@ class Lookups:
         """The special token after a document, '' if there is none; in a chat, `eos_token` is the end of a turn."""
         return end_of_document(self.roles, self.vocab.special_ids)
 
-    def edge(self, role: Literal["bos", "eos"], token: bool | str) -> list[str]:
+    def edge(self, role: Literal["bos", "eos"], *, token: bool | str) -> list[str]:
         """The special token before (`bos`) or after (`eos`) each document, in a list: the one that is named, or, if True, its own."""
         own = self.end_of_document if role == "eos" else self.roles.get("bos_token", "")
         asked = [token if isinstance(token, str) else own] if token else []

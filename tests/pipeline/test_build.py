@@ -199,7 +199,7 @@ def test_no_table_of_all_words_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_undecodable_lines_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(TEXT.encode() + b"\xff\xfe\n" + "너는 집에\n".encode())
     made = train([Source.of(tmp_path / "a.txt")], PLAIN)
-    assert any("1 unreadable line" in note and "a.txt:46" in note for note in made.notes)
+    assert any("1 line without readable text" in note and "a.txt:46" in note for note in made.notes)
 
 
 def test_a_second_training_asks_nothing(tmp_path: Path) -> None:
