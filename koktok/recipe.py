@@ -82,6 +82,8 @@ SCRIPTS: tuple[Script, ...] = get_args(Script)
 Values = dict[str, Any]
 Price = Literal["tokens", "bits"]
 Group = Literal["josa", "eomi", "all"]
+Preset = Literal["lm", "encoder", "aligned", "short"]
+Model = Literal[VocabKind, "unigram-em"]
 
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -183,13 +185,13 @@ class SegmentRecipe(_Section):
 class TrainRecipe(_Section):
     """The model, and the training of its vocabulary."""
 
-    model: Literal[VocabKind, "unigram-em"] = "unigram"
+    model: Model = "unigram"
     """Model type. `unigram-em` is Unigram trained by EM, as in SentencePiece; `word` to `morpheme` are baselines."""
     backend: Annotated[Literal["koktok", "spm"], Only(SPM_MODELS, hint="--backend koktok")] = "koktok"
     """Trainer: koktok's own, or the sentencepiece library with koktok's cuts."""
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
-    preset: Annotated[Literal["lm", "encoder", "aligned", "short"], SELECTED] = "lm"
+    preset: Annotated[Preset, SELECTED] = "lm"
     """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: 2 to 3 % more
     tokens than SentencePiece at 16,000 and 32,000 ids. `encoder`: 3 to 9 % more than `lm`, so that spans can be marked. `aligned`: nearly
     all boundaries."""
@@ -381,7 +383,7 @@ class Recipe(_Section):
         if train.model in WITH_UNKNOWN and not set(UNKNOWN) & set(train.specials):
             raise RecipeError(
                 f"a {train.model} vocabulary needs one of the special tokens {', '.join(UNKNOWN)}",
-                hint=f"--specials {','.join((UNKNOWN[0], *train.specials))}",
+                hint=f"--specials '{','.join((UNKNOWN[0], *train.specials))}'",
             )
         taken = len(train.specials) + train.reserved
         if train.reserved and taken >= train.vocab_size:  # without reserved tokens the trainer has a better message

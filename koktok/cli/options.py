@@ -89,7 +89,7 @@ def pairs(
     Traceback (most recent call last):
         ...
     koktok.errors.UsageError: expected `--special` with TOKEN=ID, got `<|a|>:7`
-    hint: --special '<|a|>=7'
+    hint: special='<|a|>=7'
     """
     values: dict[str, T] = {}
     for item in items or ():

@@ -94,7 +94,13 @@ def own_names(folder: Path) -> frozenset[str] | None:
             if file.name != "report.sha256":  # the guest in a folder
                 return None
             names |= {name for name, _ in rows}
-    return None if (folder / "koktok.toml").is_file() else frozenset(names)
+    trained = all(
+        any((folder / name).is_file() for name in some) for some in _TRAINED
+    )  # a recipe may lie beside a text
+    return None if trained else frozenset(names)
+
+
+_TRAINED = (("koktok.toml",), ("tokenizer.json", "vocab.json", "README.md"))
 
 
 def _list_of(rows: Iterable[tuple[str, str]], head: str = _WHOLE) -> bytes:

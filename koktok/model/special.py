@@ -106,7 +106,7 @@ class Style:
                 if f"{name}_token" not in self.roles:
                     raise ArtifactError(
                         f"the template `{self.template}` requires a {name}_token, and no special token has that role",
-                        hint=f"train with --specials {ROLES[f'{name}_token'][0]}, or --template none",
+                        hint=f"train with --specials '{ROLES[f'{name}_token'][0]}', or --template none",
                     )
                 name = self.end if name == "eos" else self.roles[f"{name}_token"]
             items.append((name, int(kind or 0)))

@@ -114,7 +114,7 @@ def kind_of(path: Path, head: bytes, field: str | None, *, lines: bool = False) 
         return named
     start = head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t")
     has_records = named == "jsonl" or suffix == ".json" or field is not None
-    record, stream = _begins_with_record(start), path == STDIN or not path.is_file()
+    record, stream = _begins_with_record(start), path == STDIN or (path.exists() and not path.is_file())
     if re.match(rb"\s*\[\s*[{\[]", start) and (has_records or not lines):
         raise place.refuse("is a JSON array; expected JSON lines", place.through("jq -c '.[]'", ".jsonl"))
     if suffix == ".json" and start.strip() and not record:
@@ -143,7 +143,7 @@ def head_of(path: Path) -> bytes:
         with path.open("rb") as raw:
             first = raw.peek(len(LFS_POINTER))
             return first if first.startswith(LFS_POINTER) else unpack(raw, path.suffix.lower()).read(CHUNK)
-    except (*damage(), OSError):
+    except (OSError, *damage()):  # type: ignore[misc]
         return b""  # whoever reads it says so
 
 

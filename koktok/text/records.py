@@ -150,8 +150,11 @@ def records(
     begun, empty = progress.done, True
     report.files += 1
     try:
-        with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb", CHUNK) as raw:
-            if path != STDIN and raw.peek(len(LFS_POINTER)).startswith(LFS_POINTER):  # type: ignore[attr-defined]
+        if path == STDIN and sys.stdin is None:  # `<&-`
+            raise file.refuse("is closed; expected text", "koktok ... FILE, or < FILE")
+        opened: Any = nullcontext(cast("Any", sys.stdin).buffer) if path == STDIN else path.open("rb", CHUNK)
+        with opened as raw:
+            if path != STDIN and raw.peek(len(LFS_POINTER)).startswith(LFS_POINTER):
                 raise file.refuse("is a Git LFS pointer, not the file", FETCH_LFS)
             start = raw.tell() if raw.seekable() else None
             stream = unpack(raw, path.suffix.lower())

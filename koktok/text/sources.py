@@ -145,6 +145,14 @@ def _folder(folder: Path, skipped: list[str]) -> list[Path]:
     return sorted(files, key=lambda file: file.relative_to(folder).parts)
 
 
+@dataclass(frozen=True)
+class Items:
+    """An iterable of records, with the field that holds their text."""
+
+    items: Any
+    field: str
+
+
 def check_field(sources: Iterable[Source]) -> None:
     """Refuse a field that is named for files of which none has fields; InputError."""
     with_field = [source for source in sources if source.field is not None]
@@ -197,6 +205,8 @@ def read(
     >>> [block.documents() for block in read([{"text": "하나"}, "둘"])]
     [['하나', '둘']]
     """
+    if isinstance(text, Items):
+        text, field = text.items, text.field
     if isinstance(text, os.PathLike):
         text = Source.of(text, field=field, name=name)
     if isinstance(text, Source):

@@ -427,7 +427,8 @@ def test_a_record_is_one_line_of_output(trained: Trained, tmp_path: Path) -> Non
 def test_a_field_that_has_no_effect_is_an_error(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("나는 집에 간다.\n", encoding="utf-8")
     for words in (("train", tmp_path / "a.txt"), ("encode", trained(), tmp_path / "a.txt"),
-                  ("count", "corpus:mini", "-o", tmp_path / "c.parquet"), ("report", trained(), "--text", tmp_path, "-o", tmp_path / "r")):  # fmt: skip
+                  ("count", "corpus:mini", "-o", tmp_path / "c.parquet"), ("report", trained(), "--text", tmp_path, "-o", tmp_path / "r"),
+    ):  # fmt: skip
         done = koktok(*words, "--field", "text")
         assert (done.returncode, "has no effect" in done.stderr) == (1, True), done.stderr
 

@@ -132,7 +132,7 @@ def test_roles_are_named() -> None:
     }
     for wrong in ({"roles": {"pad": "<none>"}}, {"eos": "<none>"}):
         with pytest.raises(
-            RecipeError, match=r"`<none>` has a role, and is no special token; there are <pad>.*\nhint: --specials"
+            RecipeError, match=r"`<none>` has a role, and is no special token; there are <pad>.*\nhint: specials="
         ):
             Recipe().changed(**wrong)
 

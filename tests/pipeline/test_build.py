@@ -105,7 +105,7 @@ def test_required_syllables_are_pieces_where_there_is_room(tmp_path: Path) -> No
     source = write(tmp_path / "a.txt", TEXT)
     recipe = PLAIN.changed(train={"required": "ks-x-1001", "vocab_size": 2819})
     assert {"뷔", "①", "㎡"} <= {*train([source], recipe).tokenizer.vocab.pieces}
-    with pytest.raises(VocabSizeError, match=r"at least 2,[78]\d\d ids.*\nhint: --vocab-size 2[78]\d\d or more"):
+    with pytest.raises(VocabSizeError, match=r"at least 2,[78]\d\d ids.*\nhint: vocab_size=2[78]\d\d or more"):
         train([source], recipe.changed(train={"vocab_size": 2000}))
 
 
