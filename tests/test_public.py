@@ -83,7 +83,7 @@ def test_a_field_is_named_in_python(tmp_path: Path) -> None:
     rows = [{"id": f"r{i}", "review": f"나는 {i}번 집에\n간다."} for i in range(60)]
     pl.DataFrame(rows).write_ndjson(tmp_path / "reviews.jsonl")
     pl.DataFrame(rows).write_csv(tmp_path / "reviews.csv")
-    small = SMALL | {"vocab_size": 400}
+    small = SMALL | {"vocab_size": 370}
     made = [koktok.train(text, field="review", **small).tokenizer.vocab.digest()
             for text in (str(tmp_path / "reviews.jsonl"), tmp_path / "reviews.csv", rows)]  # fmt: skip
     assert made == [koktok.train([row["review"] for row in rows], **small).tokenizer.vocab.digest()] * 3

@@ -100,7 +100,7 @@ def own_names(folder: Path) -> frozenset[str] | None:
     return None if trained else frozenset(names)
 
 
-_TRAINED = (("koktok.toml",), ("tokenizer.json", "vocab.json", "README.md"))
+_TRAINED = (("koktok.toml",), ("tokenizer.json", "vocab.json"))
 
 
 def _list_of(rows: Iterable[tuple[str, str]], head: str = _WHOLE) -> bytes:

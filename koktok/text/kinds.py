@@ -20,10 +20,10 @@ from koktok.files import FETCH_LFS, LFS_POINTER
 from koktok.hangul import count_syllables
 from koktok.text.unpack import CHUNK, PACKED, damage, unpack
 
-Kind = Literal["text", "jsonl", "csv", "tsv", "parquet"]
+FileKind = Literal["text", "jsonl", "csv", "tsv", "parquet"]
 
 STDIN = Path("-")
-NAMES: dict[str, Kind] = {
+NAMES: dict[str, FileKind] = {
     ".txt": "text",
     ".md": "text",
     ".jsonl": "jsonl",
@@ -81,7 +81,7 @@ class Place:
         return self.give(f"sed -n {number}p")
 
 
-def kind_of(path: Path, head: bytes, field: str | None, *, lines: bool = False) -> Kind:
+def kind_of(path: Path, head: bytes, field: str | None, *, lines: bool = False) -> FileKind:
     """Return what a file is whose first bytes, unpacked, are these; InputError if koktok does not read it.
 
     With `field` records are wanted. With `lines` a stream and a text are lines whatever they begin with: a filter is run on them.
@@ -132,7 +132,7 @@ def kind_of(path: Path, head: bytes, field: str | None, *, lines: bool = False) 
     return "text"
 
 
-def kind_at(path: Path, field: str | None, *, lines: bool = False) -> Kind:
+def kind_at(path: Path, field: str | None, *, lines: bool = False) -> FileKind:
     """Return what a file on a disk is; a pipe is not read for it."""
     return kind_of(path, head_of(path) if path.is_file() else b"", field, lines=lines)
 

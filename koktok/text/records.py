@@ -25,7 +25,7 @@ from koktok.errors import InputError
 from koktok.files import FETCH_LFS, LFS_POINTER
 from koktok.progress import Done
 from koktok.text.blocks import Block
-from koktok.text.kinds import STDIN, TO_UTF8, Kind, Place, best_field, kind_of
+from koktok.text.kinds import STDIN, TO_UTF8, FileKind, Place, best_field, kind_of
 from koktok.text.unpack import CHUNK, damage, unpack
 
 if TYPE_CHECKING:
@@ -384,7 +384,7 @@ def _column(file: _File, first: int, values: Iterable[bytes | None]) -> Block:
     return Block.of([kept for at, text in enumerate(decoded, first) for kept in file.keep(text, at)], first)
 
 
-_PARSERS: dict[Kind, Callable[[_File, Iterable[Block], str | None], Iterator[Block]]] = {
+_PARSERS: dict[FileKind, Callable[[_File, Iterable[Block], str | None], Iterator[Block]]] = {
     "text": _text,
     "jsonl": _jsonl,
     "csv": _csv,

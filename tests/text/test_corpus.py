@@ -229,7 +229,7 @@ def test_a_folder_says_what_it_left_out(tmp_path: Path) -> None:
     """And reads nothing that koktok wrote there, also below a folder that is named by a glob."""
     for name, data in {
         "a.jsonl": RECORD, "b.json": RECORD, "c.json.gz": gzip.compress(RECORD.encode()), "d.json": "[1]", "e.hwp": "x",
-        "AA/wiki_00": RECORD, "LICENSE": "x", "f.hwp": "x", "my-tok/README.md": "x", "my-tok/koktok.toml": "",
+        "AA/wiki_00": RECORD, "LICENSE": "x", "f.hwp": "x", "my-tok/README.md": "x", "my-tok/koktok.toml": "", "my-tok/tokenizer.json": "", "koktok.toml": "",
         "my-tok/deeper/a.txt": "x", "report.md": "x", "user.md": "글\n",
     }.items():  # fmt: skip
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
@@ -244,7 +244,7 @@ def test_a_folder_says_what_it_left_out(tmp_path: Path) -> None:
     assert sorted(source.skipped) == [
         f"2 files of `{tmp_path}`, which koktok wrote",
         *(f"`{tmp_path}/{name}`, which koktok wrote" for name in ("again", "my-tok", "tokens")),
-        f"of `{tmp_path}`: 2 .hwp, 1 .json, 1 without an ending, 1 .txt",
+        f"of `{tmp_path}`: 2 .hwp, 1 .json, 1 without an ending, 1 .toml, 1 .txt",
     ]
     assert [path.name for path in Source.of(f"{tmp_path}/**/*.md").paths] == ["user.md"]
     assert Source.of(f"{tmp_path}/**/*.md").skipped == (f"4 of the files `{tmp_path}/**/*.md`, which koktok wrote",)
