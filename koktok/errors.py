@@ -33,6 +33,7 @@ __all__ = [
     "VocabSizeError",
     "asking",
     "did_you_mean",
+    "in_python",
     "visible",
 ]
 
@@ -64,8 +65,46 @@ def did_you_mean(name: str, known: Iterable[str], shown: str = "{}") -> str:
     return f"did you mean `{shown.replace('{}', close[0])}`?" if close else ""
 
 
+_OPTION = re.compile(r"--(no-)?([a-z][a-z-]*)(?:[ =]('[^']*'|(?!(?:and|or|left|with)\b)[\w<\[/.][^\s,|]*))?")
+_FIELDS = {"coverage": "character_coverage", "require": "required"}
+_LISTS = ("specials", "sizes")
+
+
+def in_python(hint: str) -> str:
+    """Return a hint with the options of the command line as parameters; a line for the shell stays one.
+
+    Examples
+    --------
+    >>> in_python("--vocab-size 2800"), in_python("--field 'text[]'"), in_python("--no-prefix-space, or --model unigram")
+    ('vocab_size=2800', "field='text[]'", "prefix_space=False, or model='unigram'")
+    >>> in_python("koktok train TEXT --holdout 0"), in_python("koktok train TEXT --model bpe --out FOLDER")
+    ('koktok.train(TEXT, holdout=0)', "koktok.train(TEXT, model='bpe').save('FOLDER')")
+    """
+    if match := re.fullmatch(r"koktok train (\w+)(?: \.\.\.)?((?: --[a-z-]+ [\w.<>'/-]+)+)", hint):
+        options = [_parameter(option) for option in _OPTION.finditer(match[2])]
+        given = [option for option in options if not option.startswith("out=")]
+        out = "".join(f".save({option.removeprefix('out=')})" for option in options if option.startswith("out="))
+        return f"koktok.train({', '.join([match[1], *given])}){out}"
+    if re.match(r"koktok |\w+ .*[|>]", hint) or "in Python" in hint:
+        return hint
+    return _OPTION.sub(_parameter, hint)
+
+
+def _parameter(option: re.Match[str]) -> str:
+    no, words, typed = option.groups()
+    name = _FIELDS.get(words, words.replace("-", "_"))
+    if typed is None:
+        return f"{name}=False" if no else name
+    value = typed.strip("'")
+    if name in _LISTS:
+        return f"{name}={value.split(',')}"
+    return f"{name}={value}" if re.fullmatch(r"-?\d+(\.\d+)?", value) else f"{name}={value!r}"
+
+
 class KoktokError(Exception):
     """The base class of all errors. Control characters in quoted names and text are spelled out (`visible`).
+
+    `hint` is what one types in a shell; `str(error)` has it as Python (`in_python`).
 
     Parameters
     ----------
@@ -90,7 +129,7 @@ class KoktokError(Exception):
         super().__init__(self.message)
 
     def __str__(self) -> str:
-        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+        return f"{self.message}\nhint: {in_python(self.hint)}" if self.hint else self.message
 
 
 class UsageError(KoktokError, ValueError):

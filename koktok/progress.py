@@ -29,6 +29,7 @@ __all__ = [
     "counted",
     "print_line",
     "print_pieces",
+    "print_record",
     "print_text",
     "silent",
     "stderr",
@@ -114,6 +115,22 @@ def print_line(text: str = "") -> None:
     print(visible(text) if sys.stdout.isatty() else text)
 
 
+def print_record(text: str) -> None:
+    r"""Print a text as one line of data: its line breaks are written as ``\n`` and ``\r``, as in JSON."""
+    print_line(in_one_line(text))
+
+
+def in_one_line(text: str) -> str:
+    r"""Write the line breaks of a text as ``\n`` and ``\r``; a ``\r`` inside a line of a file is one of its characters.
+
+    Examples
+    --------
+    >>> in_one_line("가\r\n나")
+    '가\\r\\n나'
+    """
+    return text.replace("\r\n", "\\r\\n").replace("\n", "\\n")
+
+
 def print_text(text: str) -> None:
     """Print sentences on stdout, wrapped between words on a terminal."""
     stdout().print(visible(text) if sys.stdout.isatty() else text, markup=False, soft_wrap=not sys.stdout.isatty())
@@ -121,7 +138,7 @@ def print_text(text: str) -> None:
 
 def print_pieces(pieces: Iterable[str]) -> None:
     """Print pieces side by side, a `|` between them and `▁` for a space; colours on a terminal."""
-    shown = [piece.replace(" ", SPACE) for piece in pieces]
+    shown = [in_one_line(piece.replace(" ", SPACE)) for piece in pieces]
     if not sys.stdout.isatty():
         print("|".join(shown))
         return

@@ -23,7 +23,7 @@ from koktok.files import read_utf8
 from koktok.hangul import KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model import special as styles
 from koktok.model.definition import Definition
-from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
+from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, RoleName, Side, StyleName, TemplateName
 from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import ACROSS_SPACES, Published, PublishedPattern
@@ -82,6 +82,8 @@ SCRIPTS: tuple[Script, ...] = get_args(Script)
 Values = dict[str, Any]
 Price = Literal["tokens", "bits"]
 Group = Literal["josa", "eomi", "all"]
+Preset = Literal["lm", "encoder", "aligned", "short"]
+Model = Literal[VocabKind, "unigram-em"]
 
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -183,13 +185,13 @@ class SegmentRecipe(_Section):
 class TrainRecipe(_Section):
     """The model, and the training of its vocabulary."""
 
-    model: Literal[VocabKind, "unigram-em"] = "unigram"
+    model: Model = "unigram"
     """Model type. `unigram-em` is Unigram trained by EM, as in SentencePiece; `word` to `morpheme` are baselines."""
     backend: Annotated[Literal["koktok", "spm"], Only(SPM_MODELS, hint="--backend koktok")] = "koktok"
     """Trainer: koktok's own, or the sentencepiece library with koktok's cuts."""
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
-    preset: Annotated[Literal["lm", "encoder", "aligned", "short"], SELECTED] = "lm"
+    preset: Annotated[Preset, SELECTED] = "lm"
     """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: 2 to 3 % more
     tokens than SentencePiece at 16,000 and 32,000 ids. `encoder`: 3 to 9 % more than `lm`, so that spans can be marked. `aligned`: nearly
     all boundaries."""
@@ -238,7 +240,8 @@ class TrainRecipe(_Section):
     `auto`: those if the syllables take at most a sixth of the ids, else the letters and the syllables of everyday phrases; in a
     recipe also a list of strings with the characters, of which one may be `ks-x-1001`."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
-    """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
+    """Special tokens, in the order of their ids. One with a role is ROLE=TOKEN (pad=<|blank|>; pad, unk, bos, eos, cls, sep, mask), if its
+    spelling does not say it. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
     """Number of reserved tokens, `<|reserved_0|>` and so on."""
 
@@ -283,6 +286,10 @@ class SpecialRecipe(_Section):
     """Special tokens around a text. By default those of the style."""
     chat_template: str = ""
     """Chat template: `chatml`, `llama-3`, or a Jinja template."""
+    roles: dict[RoleName, str] = {}
+    """Special tokens whose role their spelling does not say, by role: `pad`, `unk`, `bos`, `eos`, `cls`, `sep`, `mask`."""
+    eos: str = ""
+    """Special token after a document (`encode --eos`). By default `eos_token`, but the end of a text where `eos_token` is the end of a turn."""
     model_max_length: Annotated[int, Field(ge=1, le=NO_LIMIT)] | None = None
     """Maximum input length in tokens. By default that of the style."""
     padding_side: Side | None = None
@@ -376,7 +383,7 @@ class Recipe(_Section):
         if train.model in WITH_UNKNOWN and not set(UNKNOWN) & set(train.specials):
             raise RecipeError(
                 f"a {train.model} vocabulary needs one of the special tokens {', '.join(UNKNOWN)}",
-                hint=f"--specials {','.join((UNKNOWN[0], *train.specials))}",
+                hint=f"--specials '{','.join((UNKNOWN[0], *train.specials))}'",
             )
         taken = len(train.specials) + train.reserved
         if train.reserved and taken >= train.vocab_size:  # without reserved tokens the trainer has a better message
@@ -397,6 +404,12 @@ class Recipe(_Section):
             raise RecipeError(
                 f"the pattern {pretokenize.pattern} itself decides where words and digits are cut",
                 hint="--split and --digits left out",
+            )
+        named = (*self.special.roles.values(), self.special.eos)
+        if strange := [token for token in named if token and token not in self.special_tokens]:
+            raise RecipeError(
+                f"`{strange[0]}` has a role, and is no special token; there are {', '.join(self.special_tokens)}",
+                hint=f"--specials '{','.join((*train.specials, strange[0]))}'",
             )
         try:
             self.style_for(self.special_tokens).around(pair=True)
@@ -564,6 +577,10 @@ class Recipe(_Section):
                 (of["style"], of["model"], of["chat_template"]) for of in (self._values(), DEFAULTS | given)
             )
             given["specials"] = styles.changed(self.train.specials, before, after)
+        if _are_strings(given.get("specials")):  # who changes the tokens leaves the roles of those that are gone
+            kept, old = styles.named_roles(given["specials"])[0], self.special
+            there = {"roles": {role: token for role, token in old.roles.items() if token in kept}}
+            given |= {**there, "eos": old.eos if old.eos in kept else ""} | new
         return self.build(_by_table(given))
 
     @property
@@ -655,12 +672,19 @@ def resolve(values: Mapping[str, Any]) -> Mapping[str, Any]:
     for rule in RULES:
         if rule.field not in given:
             whole[rule.field] = _default(rule.field, whole, given)
+    if _are_strings(whole["specials"]) and isinstance(whole["roles"], Mapping):
+        whole["specials"], named = styles.named_roles(whole["specials"])
+        whole["roles"] = {**whole["roles"], **named}
     style, chat, specials = whole["style"], whole["chat_template"], whole["specials"]
     if style in STYLES and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
         whole["specials"] = styles.joined(specials, style, whole["model"], chat)
     whole["jamo"] = whole["model"] == "jamo" or values.get("jamo", False)
     resolved = _by_table(whole)
     return {**resolved, **values, "jamo": whole["jamo"], **{name: tables[name] | resolved[name] for name in SECTIONS}}
+
+
+def _are_strings(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
 def _can_resolve(given: Values) -> bool:

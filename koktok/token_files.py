@@ -4,7 +4,7 @@ A run that was killed continues after its last finished shard (see `koktok.files
 text is still the same.
 
 A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read` gives them, or a
-whole file. No document is in two shards: a shard ends with the document that brings it to `shard_tokens`.
+whole file, with the line break at its end. No document is in two shards: a shard ends with the document that brings it to `shard_tokens`.
 
 ========= ==========================================================================================================
 format    what a shard is
@@ -194,7 +194,8 @@ def _blocks(
         for path in source.paths:
             one = ReadReport()
             blocks = read(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
-            block = Block.of(["\n".join(line for some in blocks for line in some.lines())])
+            whole = "\n".join(document for some in blocks for document in some.documents())
+            block = Block.of([f"{whole}\n" if one.ended else whole])
             digest.update(block.data)
             report.add(one)
             yield block

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from conftest import MINI
 from conftest import koktok as run
@@ -75,6 +76,27 @@ def test_a_str_alone_names_a_file_and_in_an_iterable_is_a_line(tmp_path: Path, m
         for call in (lambda text: koktok.train(text, **small), lambda text: koktok.verify(tmp_path / "b", text)):
             with pytest.raises(InputError, match=r"expected lines, got one `str`"):
                 call(text)
+
+
+def test_a_field_is_named_in_python(tmp_path: Path) -> None:
+    """And a hint can be typed in Python; the fields that are parameters are those of the recipe."""
+    rows = [{"id": f"r{i}", "review": f"나는 {i}번 집에\n간다."} for i in range(60)]
+    pl.DataFrame(rows).write_ndjson(tmp_path / "reviews.jsonl")
+    pl.DataFrame(rows).write_csv(tmp_path / "reviews.csv")
+    small = SMALL | {"vocab_size": 370}
+    made = [koktok.train(text, field="review", **small).tokenizer.vocab.digest()
+            for text in (str(tmp_path / "reviews.jsonl"), tmp_path / "reviews.csv", rows)]  # fmt: skip
+    assert made == [koktok.train([row["review"] for row in rows], **small).tokenizer.vocab.digest()] * 3
+    for text in (tmp_path / "reviews.jsonl", tmp_path / "reviews.csv", rows):
+        with pytest.raises(InputError, match=r"no field .text.; it has: .id., .review.\nhint: field='review'"):
+            koktok.train(text, **small)
+    (tmp_path / "a.txt").write_text("가\n", encoding="utf-8")
+    with pytest.raises(InputError, match="the field `review` has no effect"):
+        koktok.train(str(tmp_path / "a.txt"), field="review")
+    parameters = inspect.signature(koktok.train).parameters
+    assert {*parameters} & {*SECTION_OF} > {"vocab_size", "model", "preset", "keep", "specials"}
+    table = repr(koktok.evaluate(["syllables", "bytes"], tmp_path / "reviews.csv", field="review", resamples=0))
+    assert [line.split()[0] for line in table.splitlines()] == ["ids", "syllables", "bytes"]
 
 
 def test_save_refuses_another_tokenizer_without_force(tmp_path: Path) -> None:

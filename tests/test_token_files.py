@@ -85,14 +85,19 @@ def test_bin_is_raw_ids_and_an_index_of_megatron(trained: Trained, source: Sourc
 
 
 def test_a_document_may_be_a_file(trained: Trained, source: Source, tmp_path: Path) -> None:
+    """With the line break at its end, if it has one; a record's text is its text, too."""
     tokenizer = load(trained())
-    manifest = write_token_files(tokenizer, source, tmp_path / "out", documents="files")
+    (tmp_path / "open.txt").write_bytes("하나\r\n둘".encode())
+    files = (*source.paths, tmp_path / "open.txt")
+    write_token_files(tokenizer, Source.of(*files), tmp_path / "out", documents="files")
     (shard,) = shards_of(tmp_path / "out")
-    assert [tokenizer.decode(ids.tolist()) for ids in shard] == [
-        tokenizer.normalize(path.read_text(encoding="utf-8").removesuffix("\n")) for path in source.paths
-    ]
-    records = write_token_files(tokenizer, source, tmp_path / "records")
-    assert manifest["text_sha256"] == records["text_sha256"]
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    assert [tokenizer.decode(ids.tolist()) for ids in shard] == [tokenizer.normalize(text) for text in texts]
+    texts += ["하나\r\n둘\r\n", "\n\n"]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts), encoding="utf-8")
+    write_token_files(tokenizer, Source.of(tmp_path / "a.jsonl"), tmp_path / "records")
+    (shard,) = shards_of(tmp_path / "records")
+    assert [ids.tolist() for ids in shard] == [tokenizer.encode(text).ids for text in texts]
 
 
 def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path: Path) -> None:
@@ -107,7 +112,13 @@ def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path:
     )
     (tokens,) = shards_of(out)
     assert tokens == tokenizer.encode_ids(read_documents(source), before=[first], after=[last])
+    works(*command, "--format", "bin", "--out", tmp_path / "named", "--eos-token", "<mask>")
+    assert np.fromfile(tmp_path / "named" / "shard-00000.bin", "<u2")[-1] == tokenizer.vocab.special_ids["<mask>"]
     for options, message in (
+        (
+            ["--format", "npy", "--out", "x", "--eos-token", "x"],
+            "`x` is not a special token of the tokenizer; it has: <pad>",
+        ),
         (["--format", "npy"], "expected both --format and --out for token files"),
         (["--eos"], "are for token files"),
         (["--format", "npy", "--out", "x", "--dropout", "0.1"], "token files hold no samples"),

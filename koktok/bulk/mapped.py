@@ -13,7 +13,7 @@ from pathlib import Path
 
 from koktok.errors import InputError
 from koktok.text.blocks import Block
-from koktok.text.records import is_plain
+from koktok.text.kinds import kind_at, plain_name
 from koktok.text.sources import Source, read
 
 _BLOCK = 1 << 20  # bytes handed to a thread at once
@@ -23,7 +23,7 @@ _LONGEST = 1 << 26  # a longer line is the reader's to refuse
 def mapped_blocks(source: Source) -> Iterator[Block]:
     """Yield the documents of a source in blocks, which may hold bytes that are not UTF-8."""
     for path in source.paths:
-        view = _mapped(path) if is_plain(path) else None
+        view = _mapped(path) if _is_plain(path, source.field) else None
         if view is None:
             yield from read(Source(source.name, (path,), field=source.field), may_be_empty=True)
             continue
@@ -38,6 +38,11 @@ def mapped_blocks(source: Source) -> Iterator[Block]:
             raise InputError(f"`{path}` has a line of more than {_LONGEST:,} bytes")
         if at < end:
             yield Block(view[at:] + b"\n")
+
+
+def _is_plain(path: Path, field: str | None) -> bool:
+    """Whether every line of a file is a text, and not packed."""
+    return path.is_file() and plain_name(path) == path.name and kind_at(path, field) == "text"
 
 
 def _mapped(path: Path) -> mmap.mmap | None:

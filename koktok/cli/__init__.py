@@ -117,7 +117,7 @@ def main() -> None:
             raise KeyboardInterrupt
         sys.exit(code)
     except KoktokError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error.message}" + f"\nhint: {error.hint}" * bool(error.hint), file=sys.stderr)
         sys.exit(error.exit_code)
     except wrong_words as error:
         error.show()

@@ -128,10 +128,8 @@ def _count(
 
 
 def _note_bad_lines(report: ReadReport, progress: Any) -> None:
-    from koktok.progress import counted
-
     if report.bad_lines:
-        progress.note(f"{counted(report.bad_lines, 'unreadable line')} left out: {', '.join(report.bad_places)}")
+        progress.note(report.left_out)
 
 
 def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress: Any) -> None:

@@ -240,15 +240,22 @@ def _show_report(report: Report) -> None:
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     """Lines by file; each file is a domain, named by its stem."""
     from koktok.corpora.paths import as_source
+    from koktok.text.kinds import kind_at
     from koktok.text.names import distinct
+    from koktok.text.sources import check_field
 
     sources = [as_source(path, field=field) for path in paths]
+    check_field(sources)
     for source in sources:
         tell_skipped(source)
     files = [str(file) for source in sources for file in source.paths]
     names = distinct([Path(file).name.split(".")[0] for file in files], files)
     lines_of = {
-        name: [*lines_of_paths([file], field, may_be_empty=len(files) > 1)]
+        name: [
+            *lines_of_paths(
+                [file], None if kind_at(Path(file), field) == "text" else field, may_be_empty=len(files) > 1
+            )
+        ]
         for name, file in zip(names, files, strict=True)
     }
     if not any(lines_of.values()):

@@ -14,7 +14,7 @@ from koktok.files import typed
 
 OPTIONS = {
     "With --to hf (default: those of the tokenizer)": (
-        "style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
+        "style eos template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
     )
 }
 """Fields of the Recipe that a trained tokenizer may change."""

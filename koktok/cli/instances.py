@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of, tell_bad_lines
+from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of, tell_left_out
 from koktok.errors import UsageError
 
 if TYPE_CHECKING:
@@ -151,8 +151,8 @@ def _packed(
     finally:
         if isinstance(analyser, Workers):
             analyser.close()
-    if report.bad_lines and not quiet:
-        tell_bad_lines(report, "left out")
+    if not quiet:
+        tell_left_out(report)
     if (longest := tokens.manifest["longest_document"]) > LONG_DOCUMENT and not quiet:
         print(f"warning: a document has {longest:,} bytes; --documents sets what a document is", file=sys.stderr)
     return tokens

@@ -89,7 +89,7 @@ def pairs(
     Traceback (most recent call last):
         ...
     koktok.errors.UsageError: expected `--special` with TOKEN=ID, got `<|a|>:7`
-    hint: --special '<|a|>=7'
+    hint: special='<|a|>=7'
     """
     values: dict[str, T] = {}
     for item in items or ():
@@ -146,7 +146,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     from koktok.corpora.paths import as_source
     from koktok.progress import ConsoleProgress
     from koktok.text.names import distinct
-    from koktok.text.sources import MOST_WEIGHT
+    from koktok.text.sources import MOST_WEIGHT, check_field
 
     def weight(word: str) -> float:
         number = float(word)
@@ -161,6 +161,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
                 fetch(path.removeprefix("corpus:").removesuffix("/held-out"), on_progress=progress)
         sources.append(as_source(path, field=field))
         tell_skipped(sources[-1])
+    check_field(sources)
     names = distinct([source.name for source in sources])
     weights_by_name = pairs(
         "--weight",
@@ -186,39 +187,37 @@ def lines_of_paths(
 ) -> Iterator[str]:
     """Yield the lines of files or of standard input, and warn of unreadable lines at the end.
 
-    `aligned` is for verbs that print a line for each line, as filters do: an unreadable line is read as an empty one, so that the
-    numbers of the others do not change, and empty input is no error.
+    `aligned` is for verbs that print a line for each line or record, as filters do: they get whole records, an unreadable one is
+    read as an empty one, so that the numbers of the others do not change, and empty input is no error.
     """
     from koktok.corpora.paths import as_source
     from koktok.text.records import ReadReport
-    from koktok.text.sources import read
+    from koktok.text.sources import check_field, read
 
     report = ReadReport()
     source = as_source(*(paths or ["-"]), field=field, name="text")
+    check_field([source])
     if not quiet:
         tell_skipped(source)
     errors: Errors = "empty" if aligned else "skip"
     for block in read(source, errors=errors, report=report, may_be_empty=aligned or may_be_empty):
-        yield from block.lines()
-    if report.bad_lines and not quiet:
-        tell_bad_lines(report, "read as empty, so that line numbers stay" if aligned else "left out")
+        yield from block.documents() if aligned else block.lines()
+    if not quiet:
+        tell_left_out(report, "read as empty, so that line numbers stay" if aligned else "left out")
 
 
 def tell_skipped(source: Source) -> None:
-    """Warn of files in a folder that cannot be read."""
+    """Warn of files in a folder that are not read."""
     for what in source.skipped[:SHOWN]:
         print(f"warning: not read: {visible(what)}", file=sys.stderr)
     if more := len(source.skipped[SHOWN:]):
-        print(f"warning: and {more:,} more that cannot be read", file=sys.stderr)
+        print(f"warning: and {more:,} more that are not read", file=sys.stderr)
 
 
-def tell_bad_lines(report: ReadReport, became: str) -> None:
-    """Warn of lines that are not UTF-8, with the places of the first ones."""
-    from koktok.progress import counted
-
-    more = ", …" if report.bad_lines > len(report.bad_places) else ""
-    places = ", ".join(report.bad_places)
-    print(f"warning: {counted(report.bad_lines, 'unreadable line')} {became}: {places}{more}", file=sys.stderr)
+def tell_left_out(report: ReadReport, became: str = "left out") -> None:
+    """Warn of lines that are not UTF-8 and of records without text, with the places of the first ones."""
+    if report.bad_lines:
+        print(f"warning: {visible(report.left_out).replace('left out', became, 1)}", file=sys.stderr)
 
 
 def batches(lines: Iterator[str], size: int = 1000) -> Iterator[list[str]]:

@@ -19,7 +19,7 @@ from koktok.cli.options import (
     batches,
     lines_of_paths,
     sources_of,
-    tell_bad_lines,
+    tell_left_out,
 )
 from koktok.errors import InputError, UsageError
 
@@ -43,7 +43,12 @@ def encode(
         typer.Option(help="Token files: a document is a line or record, or a whole file."),
     ] = "records",
     bos: Annotated[bool, typer.Option("--bos", help="Token files: add the BOS token before every document.")] = False,
-    eos: Annotated[bool, typer.Option("--eos", help="Token files: add the EOS token after every document.")] = False,
+    eos: Annotated[
+        bool, typer.Option("--eos", help="Token files: add the token that ends a document after every document.")
+    ] = False,
+    eos_token: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="Token files: add this special token after every document.")
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_THREADS, help="Token files: number of threads. [one for each core]")
     ] = None,
@@ -58,17 +63,18 @@ def encode(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets. With --format, into token files.
+    r"""Encode line by line, or record by record: ids, pieces (spaces shown as ▁), or JSON with offsets. With --format, into token files.
 
-    Token files contain flat ids and the boundaries of documents, for memory mapping by numpy, Arrow or Megatron-LM. The same
-    command resumes a stopped run after its last finished file.
+    Each line of text, or record, is one line of output; a line break inside a record is shown as \n. Token files contain flat ids
+    and the boundaries of documents, for memory mapping by numpy, Arrow or Megatron-LM. The same command resumes a stopped run after
+    its last finished file.
 
     Example: koktok encode my-tokenizer text.txt --as pieces
     """
     import json
 
     from koktok.model.vocab import readable
-    from koktok.progress import SPACE, print_line
+    from koktok.progress import SPACE, print_line, print_record
     from koktok.tokenizer import TrainedTokenizer
     from koktok.tokenizer.open import load_folder
 
@@ -81,15 +87,15 @@ def encode(
         if sample_alpha is not None or dropout is not None or seed is not None:
             raise UsageError("token files hold no samples", hint="leave out --sample-alpha, --dropout and --seed")
         options: dict[str, Any] = {"format": format, "documents": documents, "threads": threads, "force": force}
+        options |= {"before": loaded.edge("bos", token=bos), "after": loaded.edge("eos", token=eos_token or eos)}
         if shard_tokens is not None:
             options["shard_tokens"] = shard_tokens
-        _write_token_files(
-            loaded, sources_of(paths or ["-"], field, [], quiet=quiet), out, options, bos=bos, eos=eos, quiet=quiet
-        )
+        _write_token_files(loaded, sources_of(paths or ["-"], field, [], quiet=quiet), out, options, quiet=quiet)
         return
-    if shard_tokens is not None or bos or eos or threads is not None:
+    if shard_tokens is not None or bos or eos or eos_token or threads is not None:
         raise UsageError(
-            "--shard-tokens, --bos, --eos and --threads are for token files", hint="--format npy --out FOLDER"
+            "--shard-tokens, --bos, --eos, --eos-token and --threads are for token files",
+            hint="--format npy --out FOLDER",
         )
     solve = loaded.encode
     if sample_alpha is not None or dropout is not None:
@@ -100,15 +106,15 @@ def encode(
     elif seed is not None:
         raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
     kind = loaded.vocab.kind if isinstance(loaded, TrainedTokenizer) else ""
-    for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
+    for number, line in enumerate(lines_of_paths(paths, field, aligned=True, quiet=quiet), start=1):
         encoding = solve(line)
         match shape:
             case "ids":
                 print(*encoding.ids)
             case "pieces":
-                print_line(" ".join(readable(piece, kind).replace(" ", SPACE) for piece in encoding.pieces))
+                print_record(" ".join(readable(piece, kind).replace(" ", SPACE) for piece in encoding.pieces))
             case "json":
-                row = {"ids": encoding.ids, "pieces": encoding.pieces, "offsets": encoding.offsets}
+                row = {"record": number, "ids": encoding.ids, "pieces": encoding.pieces, "offsets": encoding.offsets}
                 print_line(json.dumps(row, ensure_ascii=False))
 
 
@@ -118,29 +124,18 @@ def _write_token_files(
     out: Path,
     options: dict[str, Any],
     *,
-    bos: bool,
-    eos: bool,
     quiet: bool,
 ) -> None:
     from koktok.progress import ConsoleProgress, counted
     from koktok.text.records import ReadReport
     from koktok.token_files import write_token_files
 
-    roles = tokenizer.roles
-    edges: dict[str, list[str]] = {"bos": [], "eos": []}
-    for name, asked in (("bos", bos), ("eos", eos)):
-        if asked:
-            if f"{name}_token" not in roles:
-                raise UsageError(f"this tokenizer has no {name} token", hint=f"leave out --{name}")
-            edges[name].append(roles[f"{name}_token"])
     report = ReadReport()
     with ConsoleProgress(quiet=quiet) as progress:
         manifest = write_token_files(
             tokenizer,
             sources,
             out,
-            before=edges["bos"],
-            after=edges["eos"],
             report=report,
             on_progress=progress,
             **options,
@@ -149,8 +144,8 @@ def _write_token_files(
     size = f"{counted(manifest['tokens'], 'token')} ({manifest['dtype']})"
     if not quiet:
         print(f"{size}, {counted(n, 'document')}, {counted(len(manifest['shards']), 'file')} in {out}", file=sys.stderr)
-    if report.bad_lines and not quiet:
-        tell_bad_lines(report, "left out")
+    if not quiet:
+        tell_left_out(report)
 
 
 def decode(
@@ -194,13 +189,15 @@ def normalize(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB count).
+    r"""Normalize line by line or record by record, or report what normalization changes (rule TAB before TAB after TAB count).
+
+    A line break inside a record is printed as \n, so that each record is one line.
 
     Example: koktok normalize text.txt --fullwidth
     """
     from collections import Counter
 
-    from koktok.progress import print_line
+    from koktok.progress import print_line, print_record
     from koktok.recipe import Recipe
 
     normalizer = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=settings).normalizer
@@ -209,7 +206,7 @@ def normalize(
         if report:
             changes.update(normalizer.changes(line))
         else:
-            print_line(normalizer(line))
+            print_record(normalizer(line))
     for (rule, before, after), times in sorted(changes.items(), key=lambda item: (-item[1], item[0])):
         print_line(f"{rule}\t{before}\t{after}\t{times}")
     if report and not changes and not quiet:
@@ -266,23 +263,25 @@ def segment(
     chosen = Policy.parse(recipe.segment.policy)
     analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=settings.get("user_dictionary") or None)
     normalizer, pattern = Normalizer(), Pattern()
-    for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
-        counts = prepare(count_words(lines), normalizer, pattern)
+    for records in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
+        counts = prepare(count_words(line for record in records for line in record.split("\n")), normalizer, pattern)
         segmented = segment_counts(counts, analyser, chosen)
         row = {word: i for i, word in enumerate(segmented.words)}
-        for line in lines:
-            words = [row[word] for word in pattern.pretokenize(normalizer(line))]
-            if labels:
-                cuts = line_cuts([(segmented.words[i], segmented.cuts(i)) for i in words])
-                print_line(labelled(normalizer(line), cuts, of_bytes=labels == "bytes"))
+        for record in records:
+            words = pattern.pretokenize(normalizer(record))
+            if labels:  # a run of line breaks is a pretoken, and no word
+                cuts = line_cuts([(word, segmented.cuts(row[word]) if word in row else ()) for word in words])
+                print_line(labelled(normalizer(record), cuts, of_bytes=labels == "bytes"))
             elif tsv:
-                for i in words:
+                for i in (row[word] for word in words if word in row):
                     kinds = " ".join(cut.kind.label for cut in segmented.cuts(i))
                     print_line(
                         "\t".join([segmented.words[i].strip(" "), "|".join(segmented.pieces(i)).strip(" "), kinds])
                     )
             else:
-                print_pieces(piece for i in words for piece in segmented.pieces(i))
+                print_pieces(
+                    piece for word in words for piece in (segmented.pieces(row[word]) if word in row else [word])
+                )
 
 
 def _learn_segmenter(sources: list[Source], out: Path, settings: dict[str, Any], *, force: bool, quiet: bool) -> None:

@@ -35,7 +35,7 @@ OPTIONS = {
     "Korean": "segmenter policy user_dictionary split digits pattern prefix_space jamo",
     "Data": "min_count holdout",
     "Special tokens": (
-        "specials reserved style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
+        "specials eos reserved style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
     ),
 }
 """Fields of the Recipe that are options, by the heading in `--help`; the others are set in koktok.toml only."""

@@ -60,6 +60,7 @@ def vocabulary_get(
     name: Name,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write. [NAME]", show_default=False)] = None,
     force: Force = False,
+    quiet: Quiet = False,  # noqa: ARG001 - as every verb that writes; it has no progress
 ) -> None:
     """Write the folder of a vocabulary, for transformers, tokenizers and sentencepiece; print its name.
 

@@ -90,26 +90,37 @@ def _portions(data: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
-    """Datatrove's `DocumentTokenizer` with koktok's bulk encoder: the same `.ds`, `.index` and `.metadata`, byte for byte."""
+    """Datatrove's `DocumentTokenizer` with koktok's bulk encoder: the same `.ds`, `.index` and `.metadata`, byte for byte.
+
+    `eos_token` is the token after each document; True stands for the tokenizer's own, as in `koktok encode --eos`.
+    """
 
     name = "Tokenize"
     type = "koktok"
 
     def __init__(
-        self, output_folder: Any, tokenizer: str | Path, *, eos_token: str | None = None, seed: int = 0, **options: Any
+        self,
+        output_folder: Any,
+        tokenizer: str | Path,
+        *,
+        eos_token: str | bool | None = None,
+        seed: int = 0,
+        **options: Any,
     ) -> None:
         if options.get("save_loss_metadata"):
             raise UsageError(
                 "koktok does not write loss masks", hint="datatrove's DocumentTokenizer with tokenizer.json"
             )
-        super().__init__(
-            output_folder, str(Path(tokenizer) / "tokenizer.json"), eos_token=eos_token, seed=seed, **options
-        )
         self.folder = Path(tokenizer)
         opened = TrainedTokenizer.load(tokenizer)
-        if eos_token is not None and eos_token not in opened.vocab.special_ids:
-            known = ", ".join(opened.vocab.special_ids)
-            raise UsageError(f"`{eos_token}` is not a special token of the tokenizer; it has: {known}")
+        after = opened.edge("eos", token=eos_token or False)
+        super().__init__(
+            output_folder,
+            str(self.folder / "tokenizer.json"),
+            eos_token=after[0] if after else None,
+            seed=seed,
+            **options,
+        )
         self.digest = opened.digest()
 
     def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:

@@ -336,8 +336,12 @@ def encode(
     *,
     ids: str = "ids",
     special_tokens: bool = False,
+    eos: bool | str = False,
 ) -> DataFrame:
-    """Add a column of ids, null where the text is null; `.write.parquet(...)` writes it wherever Spark can."""
+    """Add a column of ids, null where the text is null; `.write.parquet(...)` writes it wherever Spark can.
+
+    `special_tokens` adds those of the template; `eos` the token after each document, as in `koktok encode --eos`, or the one it names.
+    """
     from pyspark.sql import functions as f
 
     from koktok.tokenizer import TrainedTokenizer
@@ -346,7 +350,7 @@ def encode(
         what = f'has no column "{column}"' if column not in df.columns else f'already has a column "{ids}"'
         raise UsageError(f"the table {what}; it has: {', '.join(df.columns)}")
     opened = tokenizer if isinstance(tokenizer, TrainedTokenizer) else TrainedTokenizer.load(tokenizer)
-    content, digest = pickle.dumps(opened), opened.digest()
+    content, digest, after = pickle.dumps(opened), opened.digest(), opened.edge("eos", token=eos)
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import numpy as np
@@ -356,7 +360,11 @@ def encode(
         for batch in batches:
             texts = batch.column(column)
             tokens = tokenizer.encode_ids(
-                texts.fill_null("").to_pylist(), threads=1, dtype=np.int32, add_special_tokens=special_tokens
+                texts.fill_null("").to_pylist(),
+                threads=1,
+                dtype=np.int32,
+                add_special_tokens=special_tokens,
+                after=after,
             )
             lists = pa.ListArray.from_arrays(tokens.indptr.astype(np.int32), tokens.ids, mask=texts.is_null())
             yield pa.record_batch([*batch.columns, lists], [*batch.schema.names, ids])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 from typing import Any
 
 from koktok.corpora.fetch import texts
 from koktok.errors import InputError
-from koktok.text.sources import Source, name_of
+from koktok.text.sources import Items, Source, check_field, name_of
 
 _CORPUS = "corpus:"
 
@@ -31,23 +32,36 @@ def as_source(
     return Source.of(*expanded, name=named, weight=weight, field=field)
 
 
-def as_text(given: Any) -> Any:
+def as_text(given: Any, field: str | None = None) -> Any:
     """Return sources in place of paths, and any other text unchanged.
 
-    A path is a `Path`, or a `str` alone that names an existing file; a `str` in an iterable is a line of text.
+    A path is a `Path`, or a `str` alone that names a file, a folder, files by a pattern, or a corpus; a `str` in an iterable is a
+    line of text. `field` is that of their records.
 
     Examples
     --------
-    >>> as_text(Path("-"))[0].name, as_text(["나는 집에 간다."])
-    ('stdin', ['나는 집에 간다.'])
+    >>> as_text(Path("-"))[0].name, as_text("corpus:mini")[0].name, as_text(["나는 집에 간다."])
+    ('stdin', 'mini', ['나는 집에 간다.'])
     """
-    if isinstance(given, str) and os.path.isfile(given):  # noqa: PTH113 -- False, not an error, for a line too long for a name
+    if isinstance(given, str) and _is_path(given):
         given = Path(given)
     if isinstance(given, Source | Path):
         given = [given]
     if not isinstance(given, list | tuple) or not any(isinstance(item, Source | Path) for item in given):
-        return given
+        return given if field is None else Items(given, field)
     for item in given:
         if not isinstance(item, Source | Path):
             raise InputError(f"expected a path, got {str(item)[:40]!r}", hint=f"Path({str(item)[:40]!r})")
-    return [item if isinstance(item, Source) else as_source(item) for item in given]
+    sources = [item if isinstance(item, Source) else as_source(item, field=field) for item in given]
+    check_field(sources)
+    return sources
+
+
+def _is_path(text: str) -> bool:
+    """Whether a string alone names files, and is no line of text."""
+    if text.startswith(_CORPUS):
+        return True
+    try:
+        return os.path.exists(text) or ("\n" not in text and glob.has_magic(text) and any(glob.iglob(text)))  # noqa: PTH110, PTH207
+    except ValueError:  # a null character
+        return False

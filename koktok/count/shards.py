@@ -80,7 +80,7 @@ def _runs(*, held: bool) -> pl.Expr:
 
 def tables_of(text: Text, *, runs: bool = False) -> list[pl.DataFrame]:
     """Count the words of some text, and its runs of words if they are wanted: one or two tables."""
-    data = pl.Series([block.data[:-1] for block, _ in text], dtype=pl.Binary).cast(pl.String)
+    data = pl.Series([block.unix[:-1] for block, _ in text], dtype=pl.Binary).cast(pl.String)
     lines = pl.DataFrame(
         [
             data.str.split("\n").explode().alias("line"),
@@ -344,7 +344,7 @@ class Shards:
         return tuple(line for _, line in nsmallest(SAMPLES, set(self._shown)))
 
     def _look(self, block: Block, held: Flags) -> None:
-        lines = block.data.split(b"\n")
+        lines = block.unix.split(b"\n")
         for i in np.flatnonzero(held).tolist():
             if 20 <= len(line := lines[i].decode()) <= 70:
                 self._shown.append((hashlib.blake2b(lines[i], digest_size=8).digest(), line))

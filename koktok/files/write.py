@@ -85,6 +85,24 @@ class Product:
         return b""
 
 
+def own_names(folder: Path) -> frozenset[str] | None:
+    """Return the names in a folder that koktok wrote beside files of others; None where the folder is koktok's, a corpus apart."""
+    names: set[str] = set()
+    for file in sorted(folder.glob("*.sha256")):
+        rows = Product(file.name, "").rows(folder)
+        if rows is not None and file.name != "fetched.sha256":
+            if file.name != "report.sha256":  # the guest in a folder
+                return None
+            names |= {name for name, _ in rows}
+    trained = all(
+        any((folder / name).is_file() for name in some) for some in _TRAINED
+    )  # a recipe may lie beside a text
+    return None if trained else frozenset(names)
+
+
+_TRAINED = (("koktok.toml",), ("tokenizer.json", "vocab.json"))
+
+
 def _list_of(rows: Iterable[tuple[str, str]], head: str = _WHOLE) -> bytes:
     lines = "".join(f"{sha}  {name}\n" for name, sha in sorted(rows)).encode()
     return f"{head}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines

@@ -222,6 +222,7 @@ def _tokenizer_values(tokenizer: TrainedTokenizer | LibraryTokenizer) -> dict[st
         "tokenizer": tokenizer.digest(),
         "kind": tokenizer.vocab.kind,
         **values,
+        "end": tokenizer.vocab.special_ids.get(tokenizer.end_of_document),
         "single": _frame(tokenizer, values["roles"], pair=False),
         "pair": _frame(tokenizer, values["roles"], pair=True),
     }
@@ -232,7 +233,8 @@ def _frame(tokenizer: TrainedTokenizer | LibraryTokenizer, roles: dict[str, int]
     if isinstance(tokenizer, TrainedTokenizer):
         specials = tokenizer.vocab.special_ids
         return [[specials.get(token, token), kind] for token, kind in tokenizer.style.around(pair=pair)]
-    cls, sep = roles.get("cls_token", roles.get("bos_token")), roles.get("sep_token", roles.get("eos_token"))
+    end = tokenizer.vocab.special_ids.get(tokenizer.end_of_document)
+    cls, sep = roles.get("cls_token", roles.get("bos_token")), roles.get("sep_token", end)
     if cls is None or sep is None:
         return [["A", 0], ["B", 1]] if pair else [["A", 0]]
     between, kind = ([[sep, 0]], 1) if "cls_token" in roles else ([[sep, 0], [sep, 0]], 0)

@@ -86,8 +86,9 @@ class Instances(Sequence[dict[str, Any]]):
             )
         plan.masking.check_cuts(packed.manifest["cuts"])
         self.frame = Frame.of(packed.manifest["pair" if plan.kind == "bert" else "single"])
-        if not self.frame.between and "sep_token" in self.roles:
-            self.frame = replace(self.frame, between=(self.roles["sep_token"],))
+        separator = self.roles.get("sep_token", packed.manifest.get("end"))
+        if not self.frame.between and separator is not None:
+            self.frame = replace(self.frame, between=(separator,))
         self._shards: dict[int, PackedShard] = {}
         if plan.kind == "bert":
             shards = map(packed.shard, range(len(packed)))

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from koktok.progress import Done
+from koktok.text.kinds import kind_at
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
 from koktok.text.sources import read as read_blocks
-from koktok.text.unpack import PACKED
 
 By = Literal["auto", "lines", "blank", "field", "file"]
 """What a document is: a line, the lines between two empty lines, the text field of a record (of JSON, of a table), a file. `auto` is
@@ -27,7 +27,6 @@ Sentences = Literal["newline", "kiwi"]
 """What a sentence is: a line, or a part of it that Kiwi's splitter finds."""
 
 _BATCH, _LETTERS = 4096, 1 << 21  # sentences of a batch, or letters if sentences are long
-_RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 
 
 def read(
@@ -54,7 +53,7 @@ def read(
     """
     split = _splitter(sentences)
     for number, source, path, batches in _files(sources, report or ReadReport(), on_progress):
-        way, records = _way(by, source, path.name, batches)
+        way, records = _way(by, source, path, batches)
         texts: list[str] = []
         before, begun, size = "", False, 0
         for lines in records:
@@ -101,14 +100,11 @@ def _files(
             report.add(one)
 
 
-def _way(by: By, source: Source, name: str, records: Iterator[list[str]]) -> tuple[By, Iterator[list[str]]]:
+def _way(by: By, source: Source, path: Path, records: Iterator[list[str]]) -> tuple[By, Iterator[list[str]]]:
     """Return what a document of a file is, and the same records."""
     if by != "auto":
         return by, records
-    plain = name.lower()
-    for suffix in PACKED:
-        plain = plain.removesuffix(suffix)
-    if source.field or plain.endswith(_RECORDS):
+    if kind_at(path, source.field) != "text":
         return "field", records
     seen: list[list[str]] = []
     size, begun, gap, separated = 0, False, False, False

@@ -366,6 +366,34 @@ def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int)
     return Difference.tested(whole_value, error, n - 1, n)
 
 
+_SHOWN = ("fertility", "chars_per_token", "unknown_eojeols", "fallback_bytes", "boundary_f1", "josa_recall")
+
+
+class Evaluation(dict[str, Scores]):
+    """Scores by the name of the tokenizer, shown as a table of the main figures.
+
+    Examples
+    --------
+    >>> evaluate("syllables", ["하늘이 맑다", "비가 온다"], resamples=0)
+               ids  fertility  chars_per_token  unknown_eojeols  fallback_bytes
+    syllables           2.250            1.222            0.000           0.000
+    """
+
+    def __repr__(self) -> str:
+        names = [name for name in _SHOWN if any(name in scores.values for scores in self.values())]
+        rows = [["", "ids", *names]]
+        for name, scores in self.items():
+            figures = [scores.values.get(one) for one in names]
+            cells = ["" if figure is None else f"{figure.value:.3f}" for figure in figures]
+            rows.append([name, "" if scores.vocab_size is None else f"{scores.vocab_size:,}", *cells])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+            for row in rows
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+
 def evaluate(
     tokenizers: Any,
     text: Any = None,
@@ -374,7 +402,8 @@ def evaluate(
     extended: bool = DEFAULT.extended,
     resamples: int = DEFAULT.resamples,
     seed: int = DEFAULT.seed,
-) -> dict[str, Scores]:
+    field: str | None = None,
+) -> Evaluation:
     """Tokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
 
     Parameters
@@ -390,11 +419,14 @@ def evaluate(
         Also the metrics that encode again: round trips, noise, reach of the vocabulary. Minutes each.
     resamples, seed : int
         Of the bootstrap; 0 draws no intervals.
+    field : str, optional
+        Field or column of the records of `text`.
 
     Returns
     -------
-    dict of str to Scores
-        By name. `scores["name"].values["fertility"].value` are tokens per eojeol; `koktok metrics` lists all.
+    Evaluation
+        A dict of `Scores` by name, shown as a table. `scores["name"].values["fertility"].value` are tokens per eojeol; `koktok metrics`
+        lists all.
 
     Examples
     --------
@@ -409,9 +441,9 @@ def evaluate(
     if not opened:
         raise UsageError("no tokenizer was given to measure", hint='koktok.evaluate("my-tokenizer", Path("text.txt"))')
     golds = [one if isinstance(one, GoldCorpus) else read_gold(Path(one)) for one in several(gold)]
-    material = Material(None if text is None else _text(text), golds)
+    material = Material(None if text is None else _text(text, field), golds)
     settings = Settings(extended, resamples=resamples, seed=seed)
-    scores: dict[str, Scores] = {}
+    scores = Evaluation()
     for tokenizer in opened:
         name = tokenizer.name
         while name in scores:
@@ -464,12 +496,12 @@ def _of_function(spans: Callable[[str], Any]) -> Tokenizer:
     )
 
 
-def _text(text: Any) -> Text:
+def _text(text: Any, field: str | None = None) -> Text:
     if isinstance(text, Text):
         return text
     if isinstance(text, Mapping):
         return Text.of(text)
-    source = as_text(text)
-    if isinstance(source, list) and source and isinstance(source[0], Source):
+    source = as_text(text, field)
+    if isinstance(source, list) and source and isinstance(source[0], Source) and field is None:
         return Text.read([file for source in source for file in source.paths])
     return Text.of({"text": [line for block in read(source) for line in block.lines()]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from koktok.model.special import Style, style_for
+from koktok.model.special import ROLES, Style, style_for
 from koktok.model.vocab import Vocab
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import Prefix
@@ -49,3 +49,10 @@ class Definition:
         """The ids before and after one text."""
         before, after = ([self.vocab.special_ids[token] for token in tokens] for tokens in self.style.frame)
         return before, after
+
+    @cached_property
+    def role_ids(self) -> dict[str, int]:
+        """The ids of roles for a library without chats, as it names them: `eos` is the end of a document."""
+        ids, named = self.vocab.special_ids, {**self.style.named, "eos_token": self.style.end}
+        found = {role: next((t for t in (named.get(role), *usual) if t in ids), "") for role, usual in ROLES.items()}
+        return {role.removesuffix("_token"): ids[token] for role, token in found.items() if token}

@@ -15,11 +15,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from koktok.errors import ArtifactError, InputError, RecipeError
 from koktok.model.vocab import WITH_UNKNOWN, Vocab
 
+RoleName = Literal["pad", "unk", "bos", "eos", "cls", "sep", "mask"]
 StyleName = Literal["plain", "bert", "roberta", "gpt", "llama", "t5"]
 TemplateName = Literal["none", "bos", "eos", "bos-eos", "cls-sep", "cls-sep-sep"]
 Side = Literal["left", "right"]
@@ -33,14 +35,16 @@ NO_LIMIT = int(1e30)
 """The maximum length that transformers writes for a model without one."""
 
 ROLES: Mapping[str, tuple[str, ...]] = {
-    "pad_token": ("<pad>", "[PAD]", "<|padding|>", "<|finetune_right_pad_id|>"),
-    "unk_token": ("<unk>", "[UNK]"),
-    "bos_token": ("<s>", "<bos>", "<|begin_of_text|>"),
-    "eos_token": ("</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>"),
-    "cls_token": ("[CLS]", "<cls>"),
-    "sep_token": ("[SEP]", "<sep>"),
-    "mask_token": ("<mask>", "[MASK]"),
-}
+    "pad_token": ("<pad>", "[PAD]", "<|padding|>", "<|finetune_right_pad_id|>", "<|pad|>", "<|pad_token|>", "<PAD>"),
+    "unk_token": ("<unk>", "[UNK]", "<|unk|>", "<UNK>"),
+    "bos_token": (
+        "<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>", "<|bos|>", "[BOS]", "<BOS>", "<｜begin▁of▁sentence｜>",
+    ),
+    "eos_token": ("</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eos|>", "[EOS]", "<EOS>", "<｜end▁of▁sentence｜>"),
+    "cls_token": ("[CLS]", "<cls>", "<|cls|>", "<CLS>"),
+    "sep_token": ("[SEP]", "<sep>", "<|sep|>", "<SEP>"),
+    "mask_token": ("<mask>", "[MASK]", "<|mask|>", "<MASK>"),
+}  # fmt: skip
 """The usual spellings of the special token of each role, for the style `plain`."""
 
 TEMPLATES: Mapping[TemplateName, tuple[str, str]] = {
@@ -58,6 +62,8 @@ WHITE_SPACE = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 """White space that a special token with `lstrip` removes before it: Unicode's list, as in Rust (Python adds U+001C to U+001F)."""
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 _UNKNOWN_IN_SENTENCEPIECE = ("unigram", "unigram-em", "bpe")
 # The sentencepiece library requires an unknown token, though texts never get it with byte fallback.
@@ -78,6 +84,10 @@ class Style:
     trim_offsets: bool = False
     tail: tuple[str, ...] = ()
     chat_template: str = field(default="", repr=False)
+    end: str = ""
+    """The token after a document: `eos_token`, but where that ends a turn of a chat, the end of a text."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Those of `roles` that a user named."""
 
     def around(self, *, pair: bool = False) -> list[tuple[str, int]]:
         """The template as (token, type id); the texts are "A" and "B".
@@ -96,9 +106,9 @@ class Style:
                 if f"{name}_token" not in self.roles:
                     raise ArtifactError(
                         f"the template `{self.template}` requires a {name}_token, and no special token has that role",
-                        hint=f"train with --specials {ROLES[f'{name}_token'][0]}, or --template none",
+                        hint=f"train with --specials '{ROLES[f'{name}_token'][0]}', or --template none",
                     )
-                name = self.roles[f"{name}_token"]
+                name = self.end if name == "eos" else self.roles[f"{name}_token"]
             items.append((name, int(kind or 0)))
         return items
 
@@ -193,6 +203,46 @@ White space around a message is left out: a line feed at its beginning would be 
 The text of the assistant with the end of its turn is inside `generation`, so that
 `apply_chat_template(return_assistant_tokens_mask=True)` of transformers marks the tokens of the loss.
 """
+
+
+TURN_ENDS = (
+    *(tokens[-1] for tokens, _ in CHAT_TEMPLATES.values()),
+    "<end_of_turn>", "<turn|>", "[|endofturn|]", "<|endofturn|>", "<|end_of_turn|>", "<|eot|>", "<|end|>", "<|return|>",
+)  # fmt: skip
+"""Tokens that end a turn of a chat and not a text; models for chats have one of them as their `eos_token`."""
+
+
+def end_of_document(roles: Mapping[str, str], tokens: Collection[str], own: str = "") -> str:
+    """The special token after a document: `own` or a usual end of text, where `eos_token` ends a turn; '' if there is none.
+
+    Examples
+    --------
+    >>> end_of_document({"eos_token": "<|eot_id|>"}, ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"])
+    '<|end_of_text|>'
+    """
+    eos = roles.get("eos_token", "")
+    if eos not in TURN_ENDS:
+        return eos
+    return next((token for token in (own, *ROLES["eos_token"]) if token in tokens), eos)
+
+
+def named_roles(specials: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The special tokens, and the roles of those that are written ROLE=TOKEN.
+
+    Examples
+    --------
+    >>> named_roles(["</s>", "pad=<|blank|>", "<a=b>"])
+    (('</s>', '<|blank|>', '<a=b>'), {'pad': '<|blank|>'})
+    """
+    listed = list(specials)
+    parts = {item: item.partition("=") for item in listed}
+    named = {item: part for item, part in parts.items() if part[0] in get_args(RoleName) and part[2]}
+    tokens = [named[item][2] if item in named else item for item in listed]
+    again = [
+        item in named and tokens.index(token) < i for i, (item, token) in enumerate(zip(listed, tokens, strict=True))
+    ]
+    kept = tuple(token for token, twice in zip(tokens, again, strict=True) if not twice)
+    return kept, {role: token for role, _, token in named.values()}
 
 
 def cut_at(
@@ -298,6 +348,8 @@ def style_for(
     padding_side: Side | None = None,
     truncation_side: Side | None = None,
     trim_offsets: bool | None = None,
+    eos: str = "",
+    roles: Mapping[str, str] = _NONE,
 ) -> Style:
     """A style for a list of special tokens, with the values that a user chose.
 
@@ -305,19 +357,23 @@ def style_for(
     --------
     >>> style_for("plain", ["<pad>", "</s>"], template="eos").frame
     ([], ['</s>'])
-    >>> style_for("gpt", tokens_of("gpt", "bpe", "chatml"), chat="chatml").roles["eos_token"]
-    '<|im_end|>'
+    >>> style = style_for("gpt", tokens_of("gpt", "bpe", "chatml"), chat="chatml")
+    >>> style.roles["eos_token"], style.end
+    ('<|im_end|>', '<|endoftext|>')
     """
     base = STYLES[name]
     tokens = tokens_of(name) if specials is None else tuple(specials)
-    roles = {role: next((token for token in known if token in tokens), "") for role, known in ROLES.items()}
+    named = _roles(**roles)
+    found = {role: next((token for token in known if token in tokens), "") for role, known in ROLES.items()}
     if name != "plain":
-        roles = {role: base.roles.get(role, "") for role in roles}
+        found = {role: base.roles.get(role, "") for role in found}
         if "<unk>" in tokens:
-            roles["unk_token"] = "<unk>"
+            found["unk_token"] = "<unk>"
+    own = found["eos_token"]
     if chat in CHAT_TEMPLATES and CHAT_TEMPLATES[chat][0][-1] in tokens:
         # A chat model ends its turn, not the text, and generation stops at `eos_token`.
-        roles["eos_token"] = CHAT_TEMPLATES[chat][0][-1]
+        found["eos_token"] = CHAT_TEMPLATES[chat][0][-1]
+    found = {role: token for role, token in (found | named).items() if token in tokens}
     changes = {
         "template": template,
         "model_max_length": model_max_length,
@@ -328,7 +384,9 @@ def style_for(
     return replace(
         base,
         specials=tokens,
-        roles={role: token for role, token in roles.items() if token in tokens},
+        roles=found,
+        named=named,
+        end=eos or end_of_document(found, tokens, own),
         chat_template=chat_template(chat),
         **{key: value for key, value in changes.items() if value is not None},  # type: ignore[arg-type]
     )

@@ -169,7 +169,13 @@ def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
 def _special_tokens(style: Style) -> dict[str, str]:
     single, pair = (" ".join(token for token, _ in style.around(pair=two)) for two in (False, True))
     return {
-        "roles": "\n".join(f"| `{role}` | `{token}` |" for role, token in style.roles.items()),
+        "roles": "\n".join(
+            f"| {role} | `{token}` |"
+            for role, token in (
+                *((f"`{role}`", token) for role, token in style.roles.items()),
+                *[("end of a document", style.end)] * (style.end != style.roles.get("eos_token", "")),
+            )
+        ),
         "single": single,
         "pair": pair,
         "longest": "no limit" if style.model_max_length == NO_LIMIT else f"{style.model_max_length:,} tokens",

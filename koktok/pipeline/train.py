@@ -14,30 +14,31 @@ Nothing here prints: progress is reported to `Options.on_progress`, and remarks 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.corpora.paths import as_text
 from koktok.count.counting import CountResult
 from koktok.count.counting import counting as counting_of
 from koktok.errors import KoktokError, UsageError
 from koktok.files import path_of
-from koktok.model.special import STYLES, fill
+from koktok.model.special import STYLES, StyleName, fill
 from koktok.pipeline.training import Training
 from koktok.pipeline.user_dictionary import with_dictionary
 from koktok.pipeline.words import cut_texts, cut_training_words, training_words
 from koktok.progress import OnProgress, silent
-from koktok.recipe import Recipe, SourceRecord
+from koktok.recipe import Group, Model, Preset, Recipe, SourceRecord
 from koktok.segment import Segmenter, analyser_of
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.lexicon_file import Lexicon
 from koktok.segment.segmented import SegmentedCounts
 from koktok.segment.workers import Workers, in_subprocess
+from koktok.text.pretokenize import Digits
 from koktok.tokenizer import TrainedTokenizer
 from koktok.training.dispatch import check_counts
 from koktok.training.dispatch import train as train_vocabulary
@@ -83,6 +84,22 @@ def train(
     text: Any,
     recipe: Recipe | None = None,
     *,
+    field: str | None = None,
+    vocab_size: int | None = None,
+    model: Model | None = None,
+    preset: Preset | None = None,
+    keep: float | Mapping[Group, float] | None = None,
+    tokens_per_eojeol: float | None = None,
+    superwords: float | None = None,
+    segmenter: str | None = None,
+    policy: str | None = None,
+    digits: Digits | None = None,
+    pattern: str | None = None,
+    jamo: bool | Literal["fallback"] | None = None,
+    style: StyleName | None = None,
+    specials: Sequence[str] | None = None,
+    chat_template: str | None = None,
+    holdout: float | None = None,
     user_dictionary: str | None = None,
     like: str | Path | None = None,
     cache: Path | bool | None = None,
@@ -96,15 +113,19 @@ def train(
 
     Parameters
     ----------
-    text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
-        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines in memory. A str alone names a file; a str in
-        an iterable is a line.
+    text : str, Path, Source, a sequence of paths or sources, or iterable of str or of mappings
+        Files, folders, globs and corpora (`"corpus:demo"`), or texts in memory. A str alone names files; a str in an iterable is
+        a line or a document. Batches are their texts; None, NaN and what is not UTF-8 are left out and counted.
     recipe : Recipe, optional
         By default `Recipe()`.
+    field : str, optional
+        Field or column of records that holds the text; "text" by default.
+    vocab_size, model, preset, keep, ... : optional
+        Fields of the recipe, in place of its own; each is described in `Recipe`.
     user_dictionary, like, cache, lexicon, threads, on_progress, measured : optional
         As in `Options`.
     **fields
-        Fields of the recipe by name, in place of its own: `vocab_size=8000, model="bpe"`.
+        Further fields of the recipe by name.
 
     Returns
     -------
@@ -129,6 +150,24 @@ def train(
             f"expected a Recipe, got a {type(recipe).__name__}",
             hint=f"koktok.train(text, vocab_size={recipe})" if str(recipe).isdigit() else "Recipe.build(values)",
         )
+    named = {
+        "vocab_size": vocab_size,
+        "model": model,
+        "preset": preset,
+        "keep": keep,
+        "tokens_per_eojeol": tokens_per_eojeol,
+        "superwords": superwords,
+        "segmenter": segmenter,
+        "policy": policy,
+        "digits": digits,
+        "pattern": pattern,
+        "jamo": jamo,
+        "style": style,
+        "specials": specials,
+        "chat_template": chat_template,
+        "holdout": holdout,
+    }
+    fields |= {name: value for name, value in named.items() if value is not None}
     recipe = recipe.changed(**fields) if fields else recipe
     options = Options(user_dictionary, like, cache, lexicon, threads, on_progress, measured)
     if like is not None:
@@ -136,7 +175,7 @@ def train(
         recipe.changed(tokens_per_eojeol=1.0)  # raises an error now if the model has no such target
     _import_late_libraries(recipe, options)
 
-    recipe, prepared = segment_text(text, recipe, options)
+    recipe, prepared = segment_text(as_text(text, field), recipe, options)
     recipe, learnt = _learn(prepared, recipe, options)
     return _training(prepared, recipe, learnt)
 
@@ -266,8 +305,8 @@ def _training(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
         **({"outcome": learnt.log["outcome"]} if "outcome" in learnt.log else {}),
     }
     notes = list(prepared.notes)
-    if bad := report.bad_lines:
-        notes.append(f"{bad} unreadable line{'s' * (bad > 1)} left out: {', '.join(report.bad_places)}")
+    if report.bad_lines:
+        notes.append(report.left_out)
     if empty := report.empty_files:
         notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
     asked, known = len(prepared.segmented), 0

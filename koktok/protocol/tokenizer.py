@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from koktok.errors import InputError, UsageError
 from koktok.model.encoding import BatchEncoding, Encoding
-from koktok.model.special import special_tokens
+from koktok.model.special import end_of_document, special_tokens
 
 if TYPE_CHECKING:
     from koktok.model.definition import Definition
@@ -87,6 +87,25 @@ class Lookups:
     def id_to_token(self, i: int) -> str | None:
         """The token of an id; None for a number that is not an id."""
         return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
+
+    @property
+    def end_of_document(self) -> str:
+        """The special token after a document, '' if there is none; in a chat, `eos_token` is the end of a turn."""
+        return end_of_document(self.roles, self.vocab.special_ids)
+
+    def edge(self, role: Literal["bos", "eos"], *, token: bool | str) -> list[str]:
+        """The special token before (`bos`) or after (`eos`) each document, in a list: the one that is named, or, if True, its own."""
+        own = self.end_of_document if role == "eos" else self.roles.get("bos_token", "")
+        asked = [token if isinstance(token, str) else own] if token else []
+        if strange := [one for one in asked if one not in self.vocab.special_ids]:
+            what = (
+                f"`{strange[0]}` is not a special token of the tokenizer"
+                if strange[0]
+                else f"this tokenizer has no {role} token"
+            )
+            known = ", ".join(self.vocab.special_ids) or "none"
+            raise UsageError(f"{what}; it has: {known}", hint=f"leave out --{role}" if not strange[0] else "")
+        return asked
 
     unk_id, pad_id, bos_id, eos_id = map(_id_of, ("unk_token", "pad_token", "bos_token", "eos_token"))
 

@@ -18,7 +18,6 @@ from typing import Any, Final, Literal
 from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import open_regular, typed, write_file
 from koktok.model.definition import Definition
-from koktok.model.special import ROLES
 from koktok.model.vocab import VocabKind, splits
 from koktok.runtimes.limits import first_that_holds, that_hold
 from koktok.runtimes.sentencepiece.model_proto import charsmap, differences
@@ -89,8 +88,8 @@ def _obstacles(one: Definition) -> Iterator[tuple[str, object]]:
         return
     yield "threes", not one.pattern.bigram
     yield "crossing", first_crossing(one.vocab.pieces, one.pattern)
-    yield "gguf-unknown", not set(ROLES["unk_token"]) & set(one.vocab.specials)
-    yield "gguf-end", not set(ROLES["eos_token"]) & set(one.vocab.specials)
+    yield "gguf-unknown", "unk" not in one.role_ids
+    yield "gguf-end", "eos" not in one.role_ids
 
 
 def table_of(one: Definition) -> GgufVocab:
@@ -108,11 +107,7 @@ def table_of(one: Definition) -> GgufVocab:
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)
-    roles = {
-        role.removesuffix("_token"): next((vocab.special_ids[t] for t in names if t in vocab.special_ids), -1)
-        for role, names in ROLES.items()
-    }
-    roles = {role: i for role, i in roles.items() if i >= 0}
+    roles = dict(one.role_ids)
     # llama.cpp adds one token before a text, that of the role bos, and one after it, eos.
     add_bos, add_eos = (ids == [roles.get(role)] for role, ids in zip(("bos", "eos"), one.frame, strict=True))
     model = MODEL_NAMES[vocab.kind]

@@ -56,13 +56,20 @@ class Block:
         """Number of documents."""
         return self.n_lines if self.closes is None else int(self.closes.sum())
 
+    @property
+    def unix(self) -> bytes:
+        """The lines with Unix ends, for who reads lines; a document keeps the ends that it has."""
+        return self.data.replace(b"\r\n", b"\n")
+
     def lines(self) -> list[str]:
-        """Return the lines without their newlines."""
-        return self.data.decode()[:-1].split("\n") if self.data else []
+        """Return the lines without their ends."""
+        return self.unix.decode()[:-1].split("\n") if self.data else []
 
     def documents(self) -> list[str]:
         """Return the documents, which may have several lines."""
-        return [raw.decode() for raw in self.raw_documents()] if self.closes is not None else self.lines()
+        if self.closes is not None:
+            return [raw.decode() for raw in self.raw_documents()]
+        return self.data.decode()[:-1].split("\n") if self.data else []
 
     def raw_documents(self) -> list[bytes]:
         """Return the documents as bytes."""

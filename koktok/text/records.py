@@ -23,26 +23,20 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from koktok.errors import InputError
 from koktok.files import FETCH_LFS, LFS_POINTER
-from koktok.hangul import count_syllables
 from koktok.progress import Done
 from koktok.text.blocks import Block
-from koktok.text.unpack import CHUNK, PACKED, damage, unpack
+from koktok.text.kinds import STDIN, TO_UTF8, FileKind, Place, best_field, kind_of
+from koktok.text.unpack import CHUNK, damage, unpack
 
 if TYPE_CHECKING:
     import polars as pl
 
 Errors = Literal["skip", "empty", "replace", "error"]
 
-STDIN = Path("-")
-_TEXT = (".txt", ".md", ".jsonl", ".ndjson", ".csv", ".tsv")
-_CAT = {".gz": "zcat", ".zst": "zstdcat", ".xz": "xzcat", ".bz2": "bzcat"}
-EXTENSIONS = (*_TEXT, ".parquet", *(text + packed for text in _TEXT for packed in PACKED))
 _MAX_LINE = 1 << 26  # A longer "line" is a file without line breaks, and would have to be held whole.
 _BATCH = 1000
 PLACES = 20  # bad ones that a report keeps
-_ICONV = "iconv -f cp949 -t utf-8"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 @dataclass
@@ -58,6 +52,17 @@ class ReadReport:
     bad_lines: int = 0
     bad_places: list[str] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)
+    ended: bool = False
+    """Whether the last text file ends with a line break."""
+
+    @property
+    def left_out(self) -> str:
+        """What was left out and where: lines that are not UTF-8, records without text; '' for nothing."""
+        if not self.bad_lines:
+            return ""
+        more = ", …" if self.bad_lines > len(self.bad_places) else ""
+        lines = f"{self.bad_lines:,} line{'s' * (self.bad_lines > 1)} without readable text"
+        return f"{lines} left out: {', '.join(self.bad_places)}{more}"
 
     def add(self, file: ReadReport) -> None:
         """Add the report of one more file."""
@@ -107,18 +112,14 @@ def _size(file: Path) -> int | None:
 
 
 @dataclass
-class _File:
+class _File(Place):
     """The file being read, and the policy for its bad text."""
 
-    path: Path
     errors: Errors
     report: ReadReport
     progress: ByteProgress
     bad_bytes: int = 0
-
-    def refuse(self, what: str, hint: str, line: int | None = None) -> InputError:
-        name = "standard input" if self.path == STDIN else f"`{self.path}`"
-        return InputError(f"{name}{'' if line is None else f', line {line}'} {what}", hint=hint)
+    ended: bool = False
 
     def keep(self, text: str | None, line: int) -> list[str]:
         """Return the text where it is good, and what the policy leaves of it where not."""
@@ -140,19 +141,6 @@ class _File:
         text = picked(record, field, f"`{self.path}`, line {line}", known=known)
         return known or text is not None, self.keep(text, line)
 
-    def shell(self, command: str) -> str:
-        """Return the command line that gives this file to `command`, unpacked."""
-        cat, path = _CAT.get(self.path.suffix.lower()), shlex.quote(str(self.path))
-        return f"{f'{cat} {path} | {command}' if cat else f'{command} {path}'} > {path}.utf8.txt"
-
-    def unpack(self, target: str) -> str:
-        """Return the command line that unpacks this file."""
-        return f"{_CAT.get(self.path.suffix.lower(), 'cat')} {shlex.quote(str(self.path))} > {target}"
-
-    def line(self, number: int) -> str:
-        """Return the command line that shows a line of it."""
-        return f"sed -n {number}p {shlex.quote(str(self.path))}"
-
 
 def records(
     path: Path, field: str | None, errors: Errors, report: ReadReport, progress: ByteProgress
@@ -161,20 +149,26 @@ def records(
     file = _File(path, errors, report, progress)
     begun, empty = progress.done, True
     report.files += 1
-    suffix = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
-    if path == STDIN and field is not None:
-        suffix = ".jsonl"
-    parse = _PARSERS.get(suffix, _text)
     try:
-        with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb", CHUNK) as raw:
-            for block in parse(file, _lines(file, raw), field):
+        if path == STDIN and sys.stdin is None:  # `<&-`
+            raise file.refuse("is closed; expected text", "koktok ... FILE, or < FILE")
+        opened: Any = nullcontext(cast("Any", sys.stdin).buffer) if path == STDIN else path.open("rb", CHUNK)
+        with opened as raw:
+            if path != STDIN and raw.peek(len(LFS_POINTER)).startswith(LFS_POINTER):
+                raise file.refuse("is a Git LFS pointer, not the file", FETCH_LFS)
+            start = raw.tell() if raw.seekable() else None
+            stream = unpack(raw, path.suffix.lower())
+            head = stream.read(CHUNK)
+            kind = kind_of(path, head, field, lines=errors == "empty")
+            for block in _PARSERS[kind](file, _lines(file, raw, stream, head, start), field):
                 if block.data:
                     empty = False
                     yield block
     except damage() as error:
-        raise file.refuse(f"is damaged or cut off: {error}", file.unpack("/dev/null")) from error
+        raise file.refuse(f"is damaged or cut off: {error}", f"{file.give('cat')} > /dev/null") from error
     except OSError as error:
         raise file.refuse(f"cannot be read: {error.strerror or error}", f"ls -l {shlex.quote(str(path))}") from error
+    report.ended = kind == "text" and file.ended
     progress.end(path, begun)
     report.bytes += progress.done - begun
     if empty and not file.bad_bytes:
@@ -194,11 +188,6 @@ def block_of(
         return _column(file, 1, values)
     lines = Block(b"".join([(value or b"") + b"\n" for value in values]).replace(b"\r\n", b"\n"))
     return next((_jsonl if kind == "jsonl" else _text)(file, [lines], field))
-
-
-def is_plain(path: Path) -> bool:
-    """Whether, by its name, every line of a file is a text: neither packed nor records."""
-    return path != STDIN and path.suffix.lower() not in (*PACKED, *_PARSERS)
 
 
 def _text(file: _File, blocks: Iterable[Block], _field: str | None) -> Iterator[Block]:
@@ -243,19 +232,19 @@ def _jsonl(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[
 
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
-    """Return the text of a record, without a final newline; None where it is null."""
+    """Return the text of a record; None where it is null."""
     wanted = "text" if field is None else field
     if not isinstance(record, Mapping):
         raise InputError(f'{place} is a `{type(record).__name__}`; expected a record with the field "{wanted}"')
     value = record.get(wanted)
-    if isinstance(value, str) or (value is None and wanted in record):
-        return _trimmed(value)
+    if isinstance(value, str | bytes) or (wanted in record and _is_hole(value)):
+        return _plain(value)
     outer, _, inner = wanted.partition(".")
     if wanted not in record and inner and isinstance(record.get(outer), Mapping):
         return pick(record[outer], inner, f'{place}, in "{outer}",')
     if outer.endswith("[]") and isinstance(items := record.get(outer[:-2]), list):
         return _joined(items, inner, f'{place}, in "{outer}",')
-    hint = next((f"--field {shlex.quote(name)}" for name in _texts_in(record)), "")
+    hint = f"--field {shlex.quote(name)}" if (name := best_field(record)) else ""
     if wanted not in record:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
@@ -272,6 +261,31 @@ def _joined(items: list[Any], field: str, place: str) -> str | None:
     return "\n".join(found) if found else None
 
 
+def text_in(item: Any, field: str | None, place: str, *, known: bool) -> str | None:
+    """Return the text of an item of Python: a string, UTF-8, a hole, or a record, as `picked`."""
+    return _plain(item) if isinstance(item, str | bytes) or _is_hole(item) else picked(item, field, place, known=known)
+
+
+def _is_hole(value: Any) -> bool:
+    """Whether a value says that there is none: None, NaN, and those of pandas."""
+    return value is None or value != value if isinstance(value, float | None) else type(value).__name__ in _HOLES
+
+
+_HOLES = ("NAType", "NaTType")
+
+
+def _plain(value: Any) -> str | None:
+    """Return a string, bytes as one, None for a hole; bytes that are not UTF-8 are surrogates."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return value if isinstance(value, str) else None
+
+
+def has_surrogates(text: str) -> bool:
+    """Whether a text cannot be written as UTF-8."""
+    return _SURROGATE.search(text) is not None
+
+
 def picked(record: Any, field: str | None, place: str, *, known: bool) -> str | None:
     """As `pick`, None also where the field is missing or holds no text, if it is `known` to hold text in a record before."""
     try:
@@ -280,25 +294,6 @@ def picked(record: Any, field: str | None, place: str, *, known: bool) -> str | 
         if known and isinstance(record, Mapping):
             return None
         raise
-
-
-def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
-    """Names of fields that hold text, those of inner records last."""
-    yield from (str(key) for key, value in record.items() if isinstance(value, str))
-    for key, value in record.items():
-        if isinstance(value, Mapping) and depth > 1:
-            yield from (f"{key}.{name}" for name in _texts_in(value, depth - 1))
-        if isinstance(value, list) and value and isinstance(value[0], Mapping) and depth > 1:
-            names = [name for name in _texts_in(value[0], 1) if name not in _ROLES]
-            yield from (f"{key}[].{name}" for name in names)
-
-
-_ROLES = ("role", "from")
-"""Fields of a turn of a chat that say who speaks."""
-
-
-def _trimmed(text: str | None) -> str | None:
-    return None if text is None else text.replace("\r\n", "\n").removesuffix("\n")
 
 
 def _csv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
@@ -321,13 +316,14 @@ def _numbered(blocks: Iterable[Block]) -> Iterator[tuple[int, str]]:
         yield from enumerate(_decoded(lines)[0][:-1].split("\n"), lines.first)
 
 
-def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None) -> Iterator[Block]:
+def _table(file: _File, rows: Iterator[tuple[int, list[str]]], field: str | None) -> Iterator[Block]:
     header: list[str] = []
     texts: list[str] = []
     for line, row in rows:
         if not header:
             header = row
-            pick(dict.fromkeys(header, ""), field, f"`{file.path}`, the header,")
+            if (field or "text") not in header:  # the row below says which column has text
+                pick(dict(zip(header, next(rows, (0, header))[1], strict=False)), field, f"`{file.path}`, the header,")
         elif len(row) == len(header):
             texts += file.keep(pick(dict(zip(header, row, strict=True)), field, ""), line)
         elif row not in ([], [""]):
@@ -353,7 +349,9 @@ def _parquet(file: _File, _blocks: Iterable[Block], field: str | None) -> Iterat
             column, kind = _inside(pl.col(outer), types.get(outer), inner)
         if kind not in text:
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
-            hint = next((f"--field {shlex.quote(name)}" for name, kind in types.items() if kind in text), "")
+            some = table.head(20).collect().to_dicts()
+            name = best_field({"": some}).removeprefix("[].")
+            hint = f"--field {shlex.quote(name)}" if name else ""
             raise file.refuse(f'has no column of text "{wanted}"; it has: {shown}', hint)
         share = (file.progress.sizes[file.path] or 0) / (table.select(pl.len()).collect().item() or 1)
         column = column if kind == pl.Binary else column.cast(pl.String).cast(pl.Binary)
@@ -383,30 +381,28 @@ def _inside(column: pl.Expr, kind: Any, names: Sequence[str]) -> tuple[pl.Expr, 
 
 def _column(file: _File, first: int, values: Iterable[bytes | None]) -> Block:
     decoded = [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
-    return Block.of([kept for at, text in enumerate(decoded, first) for kept in file.keep(_trimmed(text), at)], first)
+    return Block.of([kept for at, text in enumerate(decoded, first) for kept in file.keep(text, at)], first)
 
 
-_PARSERS: dict[str, Callable[[_File, Iterable[Block], str | None], Iterator[Block]]] = {
-    ".jsonl": _jsonl,
-    ".ndjson": _jsonl,
-    ".csv": _csv,
-    ".tsv": _tsv,
-    ".parquet": _parquet,
+_PARSERS: dict[FileKind, Callable[[_File, Iterable[Block], str | None], Iterator[Block]]] = {
+    "text": _text,
+    "jsonl": _jsonl,
+    "csv": _csv,
+    "tsv": _tsv,
+    "parquet": _parquet,
 }
 
 
-def _lines(file: _File, raw: IO[bytes]) -> Iterator[Block]:
+def _lines(file: _File, raw: IO[bytes], stream: IO[bytes], head: bytes, start: int | None) -> Iterator[Block]:
     """Yield the lines of a file as blocks, with Unix ends; they may hold bytes that are not UTF-8."""
-    stream, progress = unpack(raw, file.path.suffix.lower()), file.progress
+    progress = file.progress
     rest: list[bytes] = []  # of a line whose end is in a later chunk
-    begun, start = progress.done, raw.tell() if raw.seekable() else None
+    begun = progress.done
     number, size, first = 1, 0, True
-    for chunk in chain(iter(lambda: stream.read(CHUNK), b""), [None]):
+    for chunk in chain([head] if head else [], iter(lambda: stream.read(CHUNK), b""), [None]):
         cut = 0
         if chunk is not None:
             progress.add(len(chunk) if start is None else begun + raw.tell() - start - progress.done)
-            if first:
-                _sniff(file, chunk)
             data = chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
             first, cut = False, data.rfind(b"\n") + 1
             rest.append(data[:cut] if cut else data)
@@ -420,11 +416,12 @@ def _lines(file: _File, raw: IO[bytes]) -> Iterator[Block]:
             size += len(whole)
             if b"\r" in whole:
                 whole = whole.replace(b"\r\n", b"\n").removesuffix(b"\r")
+            file.ended = whole.endswith(b"\n")
             lines = Block(whole if whole.endswith(b"\n") else whole + b"\n", first=number)
             yield lines
             number += lines.n_lines
     if file.bad_bytes > 0.3 * size:
-        raise file.refuse(f"is not text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
+        raise file.refuse(f"is not text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.through(TO_UTF8))
 
 
 def _decoded(lines: Block) -> tuple[str, bool]:
@@ -433,25 +430,3 @@ def _decoded(lines: Block) -> tuple[str, bool]:
         return lines.data.decode(), True
     except UnicodeDecodeError:
         return lines.data.decode("utf-8", "surrogateescape"), False
-
-
-def _sniff(file: _File, head: bytes) -> None:
-    """Refuse a file whose first bytes are no UTF-8 text, at once and not after an hour."""
-    if head.startswith(LFS_POINTER):
-        raise file.refuse("is a Git LFS pointer, not the file", FETCH_LFS)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise file.refuse("is UTF-16; expected UTF-8", file.shell("iconv -f utf-16 -t utf-8"))
-    if b"\0" in head[:8192]:
-        raise file.refuse("is binary; expected text in UTF-8", f"file {shlex.quote(str(file.path))}")
-    bad = len(_SURROGATE.findall(head.decode("utf-8", "surrogateescape")))
-    foreign = len(head.translate(None, bytes(range(128))))
-    # Two bytes a syllable: half of all bytes beyond ASCII being Hangul in CP949 is no accident, where the rest is text, too.
-    # Of random bytes a third of the pairs is in no table of CP949.
-    korean = head.decode("cp949", "replace")
-    broken = korean.count("\ufffd") + len(_CONTROL.findall(korean))
-    if 2 * bad > foreign and 4 * count_syllables(korean) > foreign > 20 * (broken - 1):
-        raise file.refuse("looks like EUC-KR or CP949; expected UTF-8", file.shell(_ICONV))
-    if bad > 0.3 * len(head):
-        raise file.refuse(
-            f"is binary: {bad} of its first {len(head)} bytes are not UTF-8", f"file {shlex.quote(str(file.path))}"
-        )

@@ -12,7 +12,8 @@ import hashlib
 import logging
 import os
 import shlex
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -20,18 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import InputError, UsageError, did_you_mean
-from koktok.files import path_of
+from koktok.files import own_names, path_of
 from koktok.progress import Done
 from koktok.text.blocks import Block
+from koktok.text.kinds import EXTENSIONS, STDIN, is_read, kind_at, suffix_of
 from koktok.text.prefetch import read_files
-from koktok.text.records import EXTENSIONS, PLACES, STDIN, ByteProgress, Errors, ReadReport, picked
+from koktok.text.records import PLACES, ByteProgress, Errors, ReadReport, has_surrogates, text_in
 
 log = logging.getLogger(__name__)
 
 _ITEMS = 256  # of a Python object, in a block
-
-# Read as plain text, these would teach the tokenizer brackets and tags.
-_MARKUP = {".json": "jq -c '.[]' {0} > {0}l", ".html": "pandoc -t plain --wrap=none {0} -o {0}.txt"}
 
 
 MOST_WEIGHT = 1e6
@@ -60,8 +59,8 @@ class Source:
     ) -> Source:
         """Return the source of the files that these paths name, each once, in a fixed order.
 
-        A file is plain text if its extension is unknown; a folder means every file below it with a known extension, sorted,
-        without hidden ones; a glob its matches; ``-`` standard input.
+        A folder means every file below it with a known extension, or that holds JSON lines, sorted, without hidden ones and
+        without what koktok wrote; a glob its matches; ``-`` standard input. What is left out is in `skipped`.
         """
         wrong = [path for path in paths if not isinstance(path, str | os.PathLike) or not str(path)]
         if wrong:
@@ -73,7 +72,12 @@ class Source:
 
 def name_of(paths: Iterable[str]) -> str:
     """Return the name of a source: the stems of its paths."""
-    return "+".join(dict.fromkeys("stdin" if path == "-" else Path(path).name.split(".")[0] for path in paths))
+
+    def one(path: str) -> str:
+        named = Path(path) if Path(path).name.strip(".") else Path(path).resolve()  # `.`, `..`
+        return named.name.split(".")[0] or named.name or "text"
+
+    return "+".join(dict.fromkeys("stdin" if path == "-" else one(path) for path in paths))
 
 
 def _files_at(asked: str, skipped: list[str]) -> list[Path]:
@@ -90,11 +94,15 @@ def _files_at(asked: str, skipped: list[str]) -> list[Path]:
     if path.is_dir():
         return _folder(path, skipped)
     if path.exists():
-        return [_no_markup(path)]
+        return [path]
     if glob.has_magic(asked):
         # `Path.glob` takes no absolute pattern. An empty file is no error here: Spark leaves many.
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)), key=lambda match: match.parts)  # noqa: PTH207
-        if not (files := [_no_markup(match) for match in matches if _is_there(match, skipped) and match.is_file()]):
+        own = {parent: own_names(parent) for parent in dict.fromkeys(match.parent for match in matches)}
+        here = [match for match in matches if (names := own[match.parent]) is not None and match.name not in names]
+        if ours := len(matches) - len(here):
+            skipped.append(f"{ours:,} of the files `{asked}`, which koktok wrote")
+        if not (files := [match for match in here if _is_there(match, skipped) and match.is_file()]):
             raise InputError(f"no file matches `{asked}`", hint=f"ls {shlex.quote(str(path.parent))}")
         return files
     siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -104,29 +112,62 @@ def _files_at(asked: str, skipped: list[str]) -> list[Path]:
     )
 
 
-def _no_markup(path: Path) -> Path:
-    if way := _MARKUP.get(path.suffix.lower()):
-        raise InputError(
-            f"`{path}` is {path.suffix}; expected text or JSON lines", hint=way.format(shlex.quote(str(path)))
-        )
-    return path
-
-
 def _folder(folder: Path, skipped: list[str]) -> list[Path]:
-    files = []
+    files: list[Path] = []
     refused: list[OSError] = []
+    others: Counter[str] = Counter()
     for root, folders, names in os.walk(folder, onerror=refused.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        known = [name for name in names if not name.startswith(".") and name.lower().endswith(EXTENSIONS)]
-        files += [path for name in known if _is_there(path := Path(root, name), skipped)]
+        own = own_names(Path(root))
+        if own is None:
+            skipped.append(f"`{root}`, which koktok wrote")
+            folders.clear()
+            continue
+        if ours := own & {*names}:
+            skipped.append(f"{len(ours):,} files of `{root}`, which koktok wrote")
+        for name in names:
+            if name.startswith(".") or name in own or not _is_there(path := Path(root, name), skipped):
+                continue
+            if path.is_file() and is_read(path):
+                files.append(path)
+            else:
+                others[suffix_of(path) or path.suffix or "without an ending"] += 1
     skipped += [f"`{error.filename}`: {error.strerror}" for error in refused]
+    if others:
+        told = ", ".join(f"{n:,} {ending}" for ending, n in others.most_common(6)) + ", …" * (len(others) > 6)
+        skipped.append(f"of `{folder}`: {told}")
     if not files:
-        why = f"; not read: {skipped[0]}" if skipped else ""
+        why = f"; not read: {'; '.join(skipped[:3])}" if skipped else ""
         raise InputError(
             f"the folder `{folder}` holds no file that koktok reads ({' '.join(EXTENSIONS)}){why}",
             hint=f"ls {shlex.quote(str(folder))}",
         )
     return sorted(files, key=lambda file: file.relative_to(folder).parts)
+
+
+@dataclass(frozen=True)
+class Items:
+    """An iterable of records, with the field that holds their text."""
+
+    items: Any
+    field: str
+
+
+def check_field(sources: Iterable[Source]) -> None:
+    """Refuse a field that is named for files of which none has fields; InputError."""
+    with_field = [source for source in sources if source.field is not None]
+    paths = [path for source in with_field for path in source.paths]
+    if paths and all(kind_at(path, field) == "text" and path.is_file() for path, field in _fields(with_field)):
+        shown = ", ".join(f"`{path}`" for path in paths[:3]) + ", …" * (len(paths) > 3)
+        raise InputError(
+            f"the field `{with_field[0].field}` has no effect: {shown} {'is' if len(paths) == 1 else 'are'} plain text",
+            hint="leave out --field, or name JSON lines .jsonl and tables .csv, .tsv or .parquet",
+        )
+
+
+def _fields(sources: Iterable[Source]) -> Iterator[tuple[Path, str | None]]:
+    for source in sources:
+        yield from ((path, source.field) for path in source.paths)
 
 
 def _is_there(path: Path, skipped: list[str]) -> bool:
@@ -164,6 +205,8 @@ def read(
     >>> [block.documents() for block in read([{"text": "하나"}, "둘"])]
     [['하나', '둘']]
     """
+    if isinstance(text, Items):
+        text, field = text.items, text.field
     if isinstance(text, os.PathLike):
         text = Source.of(text, field=field, name=name)
     if isinstance(text, Source):
@@ -220,7 +263,10 @@ def _read_sources(
         broken = report.bad_lines - bad
         if broken:
             log.warning(
-                "%d unreadable lines in `%s`, the first at %s", broken, source.name, ", ".join(report.bad_places[:1])
+                "%d lines without readable text in `%s`, the first at %s",
+                broken,
+                source.name,
+                ", ".join(report.bad_places[:1]),
             )
         nothing = report.lines == begun and source is sources[-1] and not may_be_empty
         if report.lines == lines and (broken or nothing):
@@ -232,31 +278,36 @@ def _read_sources(
 
 
 def _read_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Generator[Block, None, None]:
+    """Yield the texts of strings, bytes and records, and of lists of them; a hole, or what is not UTF-8, is left out and counted."""
     digest = hashlib.sha256()
-    each = iter(items)
+    each = enumerate(_flat(items), 1)
     number, known = 1, False
     while some := list(islice(each, _ITEMS)):
         texts = []
-        for at, item in enumerate(some, number):
-            text = item if isinstance(item, str) else picked(item, field, f"item {at}", known=known)
+        for at, item in some:
+            text = text_in(item, field, f"item {at}", known=known)
             known = known or text is not None
-            if text is not None:
-                texts.append(text.replace("\r\n", "\n"))
+            if text is not None and not has_surrogates(text):
+                texts.append(text)
                 continue
             report.bad_lines += 1
             if len(report.bad_places) < PLACES:
                 report.bad_places.append(f"item {at}")
-        try:
-            block = Block.of(texts, number)
-        except UnicodeEncodeError as error:
-            at = number + next(i for i, text in enumerate(texts) if not _encodes(text))
-            raise InputError(f"item {at} holds a lone surrogate: {error.reason}", hint="text.encode('utf-8')") from None
+        block = Block.of(texts, number)
         digest.update(block.data)
         report.lines += block.n_lines
         number += len(some)
-        yield block
+        if texts:
+            yield block
     report.digests[name] = digest.hexdigest()
 
 
-def _encodes(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+def _flat(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, those of lists and arrays among them one by one: a batch of texts is its texts."""
+    for item in items:
+        listed = None if isinstance(item, str | bytes) else getattr(item, "tolist", getattr(item, "to_list", None))
+        value = listed() if listed else item.as_py() if hasattr(item, "as_py") else item  # of Arrow
+        if isinstance(value, list | tuple):
+            yield from _flat(value)
+        else:
+            yield value

@@ -128,6 +128,10 @@ class TrainedTokenizer(Tokenizer):
     def roles(self) -> Mapping[str, str]:  # type: ignore[override]
         return self.style.roles
 
+    @property
+    def end_of_document(self) -> str:
+        return self.style.end
+
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 over vocabulary, folds, pattern, jamo and style, not over the origin."""
         return self._digest
@@ -135,7 +139,9 @@ class TrainedTokenizer(Tokenizer):
     @cached_property
     def _digest(self) -> str:
         parts = [self.vocab.digest(), self.normalizer.signature(), asdict(self.pattern), self.recipe.jamo]
-        parts.append({name: value for name, value in asdict(self.style).items() if name != "trim_offsets"})
+        apart = ("trim_offsets", "end", "named")
+        parts.append({name: value for name, value in asdict(self.style).items() if name not in apart})
+        parts += [{"end": self.style.end}] * (self.style.end != self.roles.get("eos_token", ""))
         parts += {"": [], "each": ["prefix space"], "first": ["prefix space first"]}[self.prefix] + [
             "trimmed offsets"
         ] * self.style.trim_offsets

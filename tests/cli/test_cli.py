@@ -386,20 +386,64 @@ def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
 def test_undecodable_lines_are_warned_about_and_line_numbers_stay(trained: Trained, tmp_path: Path) -> None:
     good = b"\xeb\x82\x98\xeb\x8a\x94\n"
     text = good * 2 + b"\xff\n" + good * 50
-    told = "warning: 1 unreadable line read as empty, so that line numbers stay: -:3\n"
+    told = "warning: 1 line without readable text read as empty, so that line numbers stay: -:3\n"
     for words in (("encode", trained()), ("normalize",)):
         done = koktok(*words, stdin=text)
         assert (done.returncode, done.stderr) == (0, told)
         lines = done.stdout.split("\n")
         assert [i for i, line in enumerate(lines, start=1) if not line] == [3, 54], words
     rows = koktok("encode", trained(), "--as", "json", stdin=text).stdout.splitlines()
-    assert json.loads(rows[2]) == {"ids": [], "pieces": [], "offsets": []}
+    assert json.loads(rows[2]) == {"record": 3, "ids": [], "pieces": [], "offsets": []}
     ids = koktok("encode", trained(), stdin=text).stdout
     broken = koktok("decode", trained(), stdin=ids.encode().replace(b"\n\n", b"\n\xff\n"))
     assert (broken.stdout, broken.stderr) == ("나는\n" * 2 + "\n" + "나는\n" * 50, told)
     whole = koktok("encode", trained(), "--format", "npy", "--out", tmp_path / "out", stdin=text)
     assert "52 documents, 1 file in" in whole.stderr  # token files have no lines: documents are left out
-    assert "warning: 1 unreadable line left out: -:3\n" in whole.stderr
+    assert "warning: 1 line without readable text left out: -:3\n" in whole.stderr
+
+
+def test_a_record_is_one_line_of_output(trained: Trained, tmp_path: Path) -> None:
+    """Whatever line breaks it has; what is joined by line does not shift."""
+    texts = ["나는 집에\n간다.", "", "\n", "너는\r\n\r\n온다.\n", None, "끝"]
+    write = tmp_path / "a.jsonl"
+    write.write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts), encoding="utf-8")
+    tokenizer = load(trained())
+    wanted = [tokenizer.encode(text or "").ids for text in texts]
+    ids = works("encode", trained(), write).stdout
+    assert [[*map(int, line.split())] for line in ids.split("\n")[:-1]] == wanted
+    assert len(works("encode", trained(), write, "--as", "pieces").stdout.split("\n")) == len(texts) + 1
+    rows = [json.loads(line) for line in works("encode", trained(), write, "--as", "json").stdout.splitlines()]
+    assert [(row["record"], row["ids"]) for row in rows] == [*enumerate(wanted, 1)]
+    done = works("normalize", write)
+    assert done.stdout.split("\n")[:4] == ["나는 집에\\n간다.", "", "\\n", "너는\\r\\n\\r\\n온다.\\n"]
+    assert done.stderr == f"warning: 1 line without readable text read as empty, so that line numbers stay: {write}:5\n"
+    cut = works("segment", write, "--segmenter", "whitespace").stdout.split("\n")
+    assert cut[:4] == ["나는|▁집에|\\n|간다.", "", "\\n", "너는|\\r\\n\\r\\n|온다.|\\n"]
+    labels = [json.loads(line) for line in works("segment", write, "--labels", "characters").stdout.splitlines()]
+    assert [row["text"] for row in labels] == [text or "" for text in texts]
+    assert all(len(row["labels"]) == len(row["text"]) for row in labels)
+
+
+def test_a_field_that_has_no_effect_is_an_error(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("나는 집에 간다.\n", encoding="utf-8")
+    for words in (("train", tmp_path / "a.txt"), ("encode", trained(), tmp_path / "a.txt"),
+                  ("count", "corpus:mini", "-o", tmp_path / "c.parquet"), ("report", trained(), "--text", tmp_path, "-o", tmp_path / "r"),
+    ):  # fmt: skip
+        done = koktok(*words, "--field", "text")
+        assert (done.returncode, "has no effect" in done.stderr) == (1, True), done.stderr
+
+
+def test_a_folder_is_trained_on_again_as_before(tmp_path: Path) -> None:
+    """What the first run wrote into it is no text of the second; that is said, and `.` has a name."""
+    (tmp_path / "a.txt").write_text("나는 집에 간다.\n너는 집에 온다.\n" * 20, encoding="utf-8")
+    (tmp_path / "b.hwp").write_bytes(b"x")
+    command = ["train", ".", "--segmenter", "whitespace", "--vocab-size", 380, "--no-compare", "--out", "my-tok"]
+    first = works(*command, cwd=tmp_path)
+    assert "warning: not read: of `.`: 1 .hwp" in first.stderr
+    files = {file.name: file.read_bytes() for file in (tmp_path / "my-tok").iterdir()}
+    again = works(*command, cwd=tmp_path)
+    assert "warning: not read: `./my-tok`, which koktok wrote" in again.stderr
+    assert {file.name: file.read_bytes() for file in (tmp_path / "my-tok").iterdir()} == files
 
 
 def test_nothing_gives_nothing(trained: Trained, tmp_path: Path) -> None:

@@ -23,8 +23,10 @@ TOML_ONLY = {
     "user_dictionary_sha256",
     "max_piece_length",
     "ngram",
+    "roles",
 }
-"""Fields without an option of `train`: `normalize` has the folds, a training fills in the digest, two are seldom turned."""
+"""Fields without an option of `train`: `normalize` has the folds, a training fills in the digest, `--specials` names roles, two are
+seldom turned."""
 
 NAMES = [name for verb in VERBS_WITH_OPTIONS.values() for names in verb.values() for name in names.split()]
 

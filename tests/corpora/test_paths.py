@@ -12,11 +12,15 @@ from koktok.text.sources import Source
 
 
 def test_a_str_that_names_a_file_is_that_file(tmp_path: Path) -> None:
+    """As one that names a folder, files by a pattern, or a corpus."""
     file = tmp_path / "a.txt"
     file.write_text("나는 집에 간다.\n", encoding="utf-8")
-    (source,) = as_text(str(file))
-    assert isinstance(source, Source)
-    for line in ("나는 집에 간다.", "가" * 10_000, "a\0b", str(tmp_path)):
+    for given in (file, tmp_path, tmp_path / "*.txt"):
+        (source,) = as_text(str(given))
+        assert isinstance(source, Source)
+        assert source.paths == (file,)
+    assert [source.name for source in as_text("corpus:mini")] == ["mini"]
+    for line in ("나는 집에 간다.", "가" * 10_000, "a\0b", "[가]*", "/none/*.txt"):
         assert as_text(line) == line
 
 

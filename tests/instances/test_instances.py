@@ -339,8 +339,8 @@ def test_documents_longer_than_everything_and_empty_ones(
 @pytest.mark.parametrize(
     ("text", "plan", "message"),
     [
-        (f"{DOCUMENT}\n\n가.\n나.\n", {"kind": "bert", "length": 16}, r"(?s)fills a shard.*--shard-tokens"),
-        ("한 문장.\n", {"kind": "bert"}, r"(?s)requires a document of two sentences.*--sentences kiwi.*--kind mlm"),
+        (f"{DOCUMENT}\n\n가.\n나.\n", {"kind": "bert", "length": 16}, r"(?s)fills a shard.*shard_tokens"),
+        ("한 문장.\n", {"kind": "bert"}, r"(?s)requires a document of two sentences.*sentences='kiwi'.*kind='mlm'"),
         ("한 문장.\n", {"kind": "bert", "pairs": "order"}, "requires a document of two sentences"),
         ("\u200b\n\n\u200b\n", {}, "nothing to make an instance of"),
     ],

@@ -13,9 +13,20 @@ from hypothesis import given
 from strategies import korean_text
 
 from koktok import Recipe, Tokenizer, load
-from koktok.model.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, style_for, tokens_of
+from koktok.errors import RecipeError
+from koktok.model.special import (
+    CHAT_TEMPLATES,
+    NO_LIMIT,
+    ROLES,
+    STYLES,
+    TEMPLATES,
+    end_of_document,
+    style_for,
+    tokens_of,
+)
 from koktok.model.vocab import UNKNOWN, Vocab, VocabKind
 from koktok.runtimes.folder import files_of
+from koktok.runtimes.gguf import table_of
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.restyle import chat_template_of, restyle
 
@@ -64,6 +75,66 @@ def test_every_style_has_the_tokens_of_its_template_and_its_model(style: Any, mo
         assert "eos_token" in found.roles or "sep_token" in found.roles
         if model in ("wordpiece", "wordpiece-bytes", "word", "unigram", "bpe"):
             assert set(tokens) & set(UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("settings", "turn", "end"),
+    [
+        ({"style": "llama", "chat_template": "llama-3"}, "<|eot_id|>", "<|end_of_text|>"),
+        ({"style": "gpt", "chat_template": "chatml"}, "<|im_end|>", "<|endoftext|>"),
+        ({"specials": ["<|endoftext|>"], "chat_template": "chatml"}, "<|im_end|>", "<|endoftext|>"),
+        ({"specials": ["</s>"], "style": "gpt", "chat_template": "chatml"}, "<|im_end|>", "<|endoftext|>"),
+        ({"specials": ["eos=<|im_end|>", "<|endoftext|>"]}, "<|im_end|>", "<|endoftext|>"),
+        ({"specials": ["<stop>", "</s>"], "chat_template": "chatml", "eos": "<stop>"}, "<|im_end|>", "<stop>"),
+        ({"specials": ["<pad>"], "chat_template": "chatml"}, "<|im_end|>", "<|im_end|>"),
+        ({"specials": ["</s>", "eos=<stop>"]}, "<stop>", "<stop>"),
+        ({}, "</s>", "</s>"),
+        ({"specials": ["<pad>"]}, None, ""),
+    ],
+)
+def test_the_end_of_a_document_is_no_end_of_a_turn(settings: Any, turn: str | None, end: str, tmp_path: Path) -> None:
+    """In encode, templates, SentencePiece, GGUF and the folder; transformers gets the end of a turn."""
+    recipe = Recipe().changed(model="bpe", **settings)
+    recipe = (
+        recipe.changed(specials=["<unk>", *recipe.train.specials]) if "<unk>" not in recipe.train.specials else recipe
+    )
+    made = TrainedTokenizer(recipe, Vocab.bpe(" 가나", [" 가"], specials=recipe.special_tokens))
+    kept = load(made.save(tmp_path / "kept"))
+    for one in (made, kept):
+        assert (one.roles.get("eos_token"), one.end_of_document) == (turn, end)
+        assert one.edge("eos", token=bool(end)) == [end] * bool(end)
+    assert made.digest() == kept.digest()
+    if end:
+        ended = restyle(made, template="eos")
+        assert ended.encode("가", add_special_tokens=True).ids[-1] == made.vocab.special_ids[end]
+        assert ended.definition.role_ids["eos"] == made.vocab.special_ids[end]
+        table = table_of(ended.definition)
+        assert (table.roles["eos"], table.add_eos) == (made.vocab.special_ids[end], True)
+
+
+@pytest.mark.parametrize("folder", [{"eos_token": "<|im_end|>"}, {"eos_token": "<|endoftext|>"}])
+def test_the_end_of_a_document_of_an_imported_tokenizer(folder: dict[str, str]) -> None:
+    assert end_of_document(folder, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]) == "<|endoftext|>"
+
+
+def test_roles_are_named() -> None:
+    """A name is kept through a change of other settings, and goes with its token."""
+    specials = ("<|endoftext|>", "<|im_start|>", "pad=<|blank|>", "mask=<|blank|>", "<a=b>")
+    recipe = Recipe().changed(model="bpe-bytes", specials=specials)
+    assert recipe.train.specials == ("<|endoftext|>", "<|im_start|>", "<|blank|>", "<a=b>")
+    assert recipe.special.roles == {"pad": "<|blank|>", "mask": "<|blank|>"}
+    assert Recipe.from_toml(recipe.to_toml()) == recipe == recipe.changed(vocab_size=32_000)
+    style = recipe.style_for(recipe.special_tokens)
+    assert style.roles == {"eos_token": "<|endoftext|>", "pad_token": "<|blank|>", "mask_token": "<|blank|>"}
+    assert recipe.changed(specials=("<s>", "</s>")).special.roles == {}
+    assert Recipe().changed(specials=("<|endoftext|>", "<|pad|>")).style_for(("<|pad|>",)).roles == {
+        "pad_token": "<|pad|>"
+    }
+    for wrong in ({"roles": {"pad": "<none>"}}, {"eos": "<none>"}):
+        with pytest.raises(
+            RecipeError, match=r"`<none>` has a role, and is no special token; there are <pad>.*\nhint: specials="
+        ):
+            Recipe().changed(**wrong)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,6 @@ def test_greetings_are_spelled_in_syllables_at_every_size_that_has_room() -> Non
 
 
 def test_an_alphabet_that_does_not_fit_names_the_size_that_does() -> None:
-    with pytest.raises(VocabSizeError, match=r"at least 103 ids .*, got 95\n.*--vocab-size 103 or"):
+    with pytest.raises(VocabSizeError, match=r"at least 103 ids .*, got 95\n.*vocab_size=103 or"):
         alphabet_of([("가", 1)], vocab_size=95, taken=5)
     assert len(alphabet_of([("가", 1)], vocab_size=103, taken=5)) == 98

@@ -105,7 +105,7 @@ def test_required_syllables_are_pieces_where_there_is_room(tmp_path: Path) -> No
     source = write(tmp_path / "a.txt", TEXT)
     recipe = PLAIN.changed(train={"required": "ks-x-1001", "vocab_size": 2819})
     assert {"뷔", "①", "㎡"} <= {*train([source], recipe).tokenizer.vocab.pieces}
-    with pytest.raises(VocabSizeError, match=r"at least 2,[78]\d\d ids.*\nhint: --vocab-size 2[78]\d\d or more"):
+    with pytest.raises(VocabSizeError, match=r"at least 2,[78]\d\d ids.*\nhint: vocab_size=2[78]\d\d or more"):
         train([source], recipe.changed(train={"vocab_size": 2000}))
 
 
@@ -199,7 +199,7 @@ def test_no_table_of_all_words_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_undecodable_lines_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(TEXT.encode() + b"\xff\xfe\n" + "너는 집에\n".encode())
     made = train([Source.of(tmp_path / "a.txt")], PLAIN)
-    assert any("1 unreadable line" in note and "a.txt:46" in note for note in made.notes)
+    assert any("1 line without readable text" in note and "a.txt:46" in note for note in made.notes)
 
 
 def test_a_second_training_asks_nothing(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from conftest import koktok, read_documents, read_lines
@@ -26,9 +27,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from koktok.errors import InputError
+from koktok.files import Product, write_folder
+from koktok.files import write as write_module
 from koktok.text import records, sources, unpack
 from koktok.text.documents import HELD_TOGETHER, held_lines
-from koktok.text.sources import ReadReport, Source
+from koktok.text.sources import ReadReport, Source, name_of
 
 PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": unpack.zstd().compress}
 LINES = ["나는 학생이다.", "", "ㅋㅋ  둘 ", "가\u2028나\x0b다\x85라", "a\rb"]
@@ -92,14 +95,22 @@ def test_where_blocks_are_cut_does_not_matter(tmp_path: Path, lines: list[str], 
     path = write(tmp_path / "a.txt", text_of(lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "CHUNK", chunk)
-        patch.setattr(records, "_sniff", lambda *_: None)
+        patch.setattr(records, "kind_of", lambda *_, **__: "text")
         assert read(path) == lines
 
 
 @in_tmp
 @given(documents=st.lists(st.lists(line, min_size=1).map("\n".join), min_size=1))
+@example(documents=["가\n나\n", "\n", "", "\n\n다\n\n"])
 def test_every_record_format_gives_the_same_documents(tmp_path: Path, documents: list[str]) -> None:
-    documents = [document.replace("\r", "").replace("\n\n", "\n").strip("\n") for document in documents]
+    """A record's text is its text, with the line breaks at its ends; those of a CSV file are the file's."""
+    ends = [*documents, "가\r\n나\r\n", "다\r"]
+    write(tmp_path / "b.jsonl", text_of([json.dumps({"text": document}) for document in ends]))
+    pl.DataFrame({"text": ends}).write_parquet(tmp_path / "b.parquet")
+    for records_of in (tmp_path / "b.jsonl", tmp_path / "b.parquet", ends, [{"text": text} for text in ends]):
+        assert read_documents(records_of) == ends
+        assert read_lines(records_of)[-3:] == ["나", "", "다"]
+    documents = [document.replace("\r", "") for document in documents]
     write(tmp_path / "a.jsonl", text_of([json.dumps({"id": 1, "text": document}) for document in documents]))
     with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows([["id", "text"], *([1, document] for document in documents)])
@@ -124,7 +135,7 @@ def test_a_field_may_lie_in_another(tmp_path: Path) -> None:
     assert read_lines(rows, field="meta.text")[4] == "4째 글"
     write(tmp_path / "b.jsonl", '{"a.b": "whole", "a": {"b": "inner"}}\n{"a": {"b": "inner"}}\n')
     assert read_documents(Source.of(tmp_path / "b.jsonl", field="a.b")) == ["whole", "inner"]
-    with pytest.raises(InputError, match=r'(?s)has no field "text"; it has: "meta", "id".*hint: --field meta\.text'):
+    with pytest.raises(InputError, match=r'(?s)has no field "text"; it has: "meta", "id".*hint: field=.meta\.text'):
         read(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match='line 1, in "meta", has no field "body"; it has: "text"'):
         read_documents(Source.of(tmp_path / "a.jsonl", field="meta.body"))
@@ -148,6 +159,109 @@ def test_held_out_lines_are_frozen_and_differ_by_key() -> None:
     assert sides["a"].nonzero()[0].tolist() == [9, 10, 11, 13, 16, 17]
     assert not held_lines(0, 1000, 0.0, "a").any()
     assert held_lines(0, 1000, 1.0, "a").all()
+
+
+# What a file is
+
+RECORD, NIKL = '{"url": "x", "text": "가\\n나"}\n', {"id": "NWRW18", "document": [
+    {"id": "N.1", "metadata": {"title": "제"}, "paragraph": [{"id": "N.1.1", "form": "비가 온다."}, {"form": "눈이 온다."}]},
+    {"id": "N.2", "paragraph": [{"id": "N.2.1", "form": "해가 뜬다."}]}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "field", "found"),
+    [
+        *((name, RECORD, field, ["가\n나"]) for field in (None, "text")
+          for name in ("c4-ko.00000.json", "a.json.gz", "a.JSON.zst", "wiki_00", "wiki_00.bz2", "a.ndjson.xz", "data.log")),
+        ("wiki_00", "나는 학생이다.\n", None, ["나는 학생이다."]),
+        ("a.txt", RECORD, "url", ["x"]),
+        ("a.md", '{괄호} [{"a": 1\n', None, ['{괄호} [{"a": 1']),
+        ("a.txt", "[앵커] 뉴스입니다.\n", None, ["[앵커] 뉴스입니다."]),
+        ("a.json", json.dumps(NIKL), "document[].paragraph[].form", ["비가 온다.\n눈이 온다.\n해가 뜬다."]),
+        ("a.json.gz", RECORD, "nosuchfield", r'has no field "nosuchfield"; it has: "url", "text"'),
+        *((name, f"[{RECORD}]", None, r"is a JSON array; expected JSON lines\nhint: .*jq -c '.\[\]'")
+          for name in ("a.json", "a.jsonl", "a.json.bz2", "a.txt", "data")),
+        ("a.json", json.dumps(NIKL, indent=1), None, r"is one JSON document.*\nhint: jq -c '.document\[\]' .*a.json > .*a.jsonl"),
+        ("a.json", json.dumps(NIKL), None, r"has no field \"text\".*\nhint: field='document\[\].paragraph\[\].form'"),
+        ("a.txt", RECORD, None, r"begins with a record of JSON; expected text\nhint: field=.text., or \(echo; cat"),
+        *((name, "<html>가", None, r"is (\.html?|marked-up text); expected text.*\nhint: .*pandoc -f html .* > .*\.txt")
+          for name in ("a.html", "a.html.gz", "a.htm", "page")),
+        ("a.xml.bz2", "<mediawiki>", None, r"is \.xml;.*\nhint: bzcat .* \| pandoc -f mediawiki"),
+        ("wiki_00", '<doc id="1" url="x">\n가\n</doc>\n', None, "is marked-up text"),
+        *((f"a{end}", "version https://git-lfs.github.com/spec/v1\noid", None, r"is a Git LFS pointer.*\nhint: git lfs pull")
+          for end in (".txt", ".jsonl", "", ".json")),
+    ],
+)  # fmt: skip
+def test_what_a_file_is(name: str, data: str, field: str | None, found: list[str] | str, tmp_path: Path) -> None:
+    """By its name without the packing and its first bytes."""
+    path = write(tmp_path / name, PACK.get(Path(name).suffix.lower(), bytes)(data.encode()))
+    source = Source.of(path, field=field)
+    if isinstance(found, list):
+        assert read_documents(source) == found
+        return
+    with pytest.raises(InputError, match=f"(?s){found}"):
+        read_documents(source)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.txt.gz", "a.jsonl.zst"])
+def test_a_pointer_in_place_of_a_packed_file_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is a Git LFS pointer, not the file\nhint: git lfs pull"):
+        read(write(tmp_path / name, "version https://git-lfs.github.com/spec/v1\noid sha256:00\n"))
+
+
+def test_parquet_without_its_ending_is_read(tmp_path: Path) -> None:
+    pl.DataFrame({"text": ["가"]}).write_parquet(tmp_path / "0a1b2c")
+    assert read(tmp_path / "0a1b2c") == ["가"]
+    with pytest.raises(InputError, match=r"is Parquet, which cannot be read as a stream\nhint: zcat .* > .*a\.parquet"):
+        read(write(tmp_path / "a.parquet.gz", gzip.compress((tmp_path / "0a1b2c").read_bytes())))
+
+
+def test_a_field_that_has_no_effect_is_refused(tmp_path: Path) -> None:
+    text, table = write(tmp_path / "a.txt", "가\n"), write(tmp_path / "a.csv", "review\n나\n")
+    sources.check_field([Source.of(text), Source.of(table, field="review"), Source.of(text, field="review")])
+    with pytest.raises(
+        InputError, match=r"the field `review` has no effect: `.*a\.txt` is plain text\nhint: leave out"
+    ):
+        sources.check_field([Source.of(text, field="review")])
+
+
+def test_a_folder_says_what_it_left_out(tmp_path: Path) -> None:
+    """And reads nothing that koktok wrote there, also below a folder that is named by a glob."""
+    for name, data in {
+        "a.jsonl": RECORD, "b.json": RECORD, "c.json.gz": gzip.compress(RECORD.encode()), "d.json": "[1]", "e.hwp": "x",
+        "AA/wiki_00": RECORD, "LICENSE": "x", "f.hwp": "x", "koktok.toml": "",
+        "my-tok/README.md": "x", "my-tok/koktok.toml": "", "my-tok/tokenizer.json": "", "my-tok/deeper/a.txt": "x", "report.md": "x", "user.md": "글\n",
+    }.items():  # fmt: skip
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        write(tmp_path / name, data)
+    for name, product in (("tokens", "tokens.sha256"), ("again", "koktok.sha256")):
+        write_folder(tmp_path / name, {"README.md": "가"}, Product(product, "x"))
+    (tmp_path / "report.sha256").write_bytes(write_module._list_of([("report.md", "0")]))
+    os.mkfifo(tmp_path / "pipe.txt")
+    source = Source.of(tmp_path)
+    names = ["AA/wiki_00", "a.jsonl", "b.json", "c.json.gz", "user.md"]
+    assert [str(path.relative_to(tmp_path)) for path in source.paths] == names
+    assert sorted(source.skipped) == [
+        f"2 files of `{tmp_path}`, which koktok wrote",
+        *(f"`{tmp_path}/{name}`, which koktok wrote" for name in ("again", "my-tok", "tokens")),
+        f"of `{tmp_path}`: 2 .hwp, 1 .json, 1 without an ending, 1 .toml, 1 .txt",
+    ]
+    assert [path.name for path in Source.of(f"{tmp_path}/**/*.md").paths] == ["user.md"]
+    assert Source.of(f"{tmp_path}/**/*.md").skipped == (f"4 of the files `{tmp_path}/**/*.md`, which koktok wrote",)
+    with pytest.raises(
+        InputError, match=r"holds no file that koktok reads .* not read: `.*my-tok`, which koktok wrote"
+    ):
+        Source.of(tmp_path / "my-tok")
+
+
+def test_a_place_without_a_name_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "a.txt", "가\n")
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert Source.of(".").name == tmp_path.name
+    monkeypatch.chdir(tmp_path / "b")
+    assert Source.of("..").name == tmp_path.name
+    assert name_of(["/"]) == "text"
 
 
 # Files and folders
@@ -315,7 +429,7 @@ def test_texts_of_chats(suffix: str, tmp_path: Path) -> None:
         found = read_documents(given, field=field)
         assert [one for one in found if one] == ["안녕?\n네.\n둘째 줄", "응"]
         if suffix != "parquet":
-            with pytest.raises(InputError, match=re.escape(f"hint: --field '{field}'")):
+            with pytest.raises(InputError, match=re.escape(f"hint: field={field!r}")):
                 read_documents(given, field="text")
         with pytest.raises(InputError, match=r'has no (field|column of text) "'):
             read_documents(given, field=f"{list_}[].wrong")
@@ -355,9 +469,9 @@ def test_the_way_out_can_be_typed_whatever_the_path(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="CP949") as caught:
             read(path)
         subprocess.run(["bash", "-c", caught.value.hint], check=True)
-        assert read(f"{path}.utf8.txt") == ["나는 학생이다."]
+        assert read(path.with_name(f"{name.split('.')[0]}.utf8.txt")) == ["나는 학생이다."]
     path = write(folder / "a b.jsonl", '{"text": 1, "$(touch x)": "가"}\n')
-    with pytest.raises(InputError, match=r"--field '\$\(touch x\)'"):
+    with pytest.raises(InputError, match=r"field='\$\(touch x\)'"):
         read(path)
     with pytest.raises(InputError, match="is not JSON") as caught:
         read(write(folder / "c d.jsonl", "x\ny\n"))
@@ -436,9 +550,10 @@ def test_parquet(tmp_path: Path) -> None:
             read(path, field=field)
     columns = {"text": [["가"], ["나"]], "큰 글": pl.Series(["다", "라"], dtype=pl.Categorical)}
     pl.DataFrame(columns).write_parquet(tmp_path / "c.parquet")
-    with pytest.raises(InputError, match=r'(?s)no column of text "text"; it has: "text" \(List\(.*--field \'큰 글\''):
+    with pytest.raises(InputError, match=r'(?s)no column of text "text"; it has: "text" \(List\(.*field=\'text\[\]\''):
         read(tmp_path / "c.parquet")
     assert read(tmp_path / "c.parquet", field="큰 글") == ["다", "라"]
+    assert read(tmp_path / "c.parquet", field="text[]") == ["가", "나"]
     with pytest.raises(InputError, match="is damaged or no Parquet"):
         read(write(tmp_path / "b.parquet", b"abc" * 100))
 
@@ -494,10 +609,36 @@ def test_reading_is_streaming(tmp_path: Path) -> None:
 def test_lines_of_python_objects(tmp_path: Path) -> None:
     report = ReadReport()
     assert read_lines((text for text in ["가\r\n나", "다"]), report=report) == ["가", "나", "다"]
-    assert report.digests == {"lines": hashlib.sha256("가\n나\n다\n".encode()).hexdigest()}
-    assert read_lines([{"body": "가\n나\n"}], field="body") == ["가", "나"]
+    assert report.digests == {"lines": hashlib.sha256("가\r\n나\n다\n".encode()).hexdigest()}
+    assert read_documents([{"body": "가\n나\n"}, "가\r\n나"], field="body") == ["가\n나\n", "가\r\n나"]
     path = write(tmp_path / "a.txt", "가\n")
     assert read_lines(path) == read_lines(Source.of(path)) == ["가"]
+
+
+def test_holes_batches_and_bytes_of_python_follow_the_rule_of_files(tmp_path: Path) -> None:
+    """A hole and what is no UTF-8 are left out and counted, lists are their items."""
+    pa = pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    some = ["가", None, "나"]
+    holes: list[Any] = [None, float("nan"), pd.NA, pd.NaT, np.float64("nan"), b"\xff", "\ud800"]
+    write(tmp_path / "a.jsonl", "".join(f"{json.dumps({'text': text})}\n" for text in [*some, float("nan"), "\ud800"]))
+    for shape, bad in (
+        (tmp_path / "a.jsonl", 3),
+        (["가", *holes, "나"], len(holes)),
+        ([*holes, {"text": float("nan")}, {"text": pd.NA}, "가", {"text": "나".encode()}], len(holes) + 2),
+        (pd.Series(some), 1),
+        (pd.Series(["가", None, "나"], dtype="string"), 1),
+        (pl.Series(some), 1),
+        (pa.array(some), 1),
+        (pa.chunked_array([some, []]), 1),
+        (np.array(["가", "나"]), 0),
+        ((batch for batch in ([], ["가", None], ("나",))), 1),
+        ([np.array(["가", "나"]), pa.array([], pa.string()), pl.Series([], dtype=pl.String)], 0),
+        ([["가"], [["나".encode(), None]]], 1),
+    ):
+        report = ReadReport()
+        assert read_documents(shape, report=report) == ["가", "나"], shape
+        assert report.bad_lines == bad, shape
 
 
 def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -508,5 +649,5 @@ def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFix
     said = [(record.levelname, record.name, record.getMessage()) for record in caplog.records]
     assert [(level, name) for level, name, _ in said] == [("WARNING", "koktok.text.sources")] * 2
     assert "gone.txt" in said[0][2]
-    assert f"1 unreadable lines in `{tmp_path.name}`, the first at {tmp_path}/a.txt:2" == said[1][2]
+    assert f"1 lines without readable text in `{tmp_path.name}`, the first at {tmp_path}/a.txt:2" == said[1][2]
     assert koktok("normalize", tmp_path / "a.txt").stderr.count("a.txt:2") == 1

@@ -21,7 +21,7 @@ from typing import Any
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.model.definition import Definition
-from koktok.model.special import ROLES, Style
+from koktok.model.special import Style
 from koktok.model.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, VocabKind, splits
 from koktok.runtimes.huggingface.normalizer import normalizer_node
 from koktok.runtimes.huggingface.pre_tokenizer import FIRST_SPACE, cutting
@@ -299,8 +299,7 @@ def config_json(one: Definition) -> str:
 def generation_json(one: Definition) -> str:
     """generation_config.json of a chat folder: `generate` stops at the end of a turn, and at the end of a text."""
     ids, style = one.vocab.special_ids, one.style
-    # The end of a turn, and the end of a text that the same tokens would have without a chat.
-    ends = [style.roles.get("eos_token"), next((token for token in ROLES["eos_token"] if token in ids), None)]
+    ends = [style.roles.get("eos_token", ""), style.end]
     content = {
         "bos_token_id": ids.get(style.roles.get("bos_token", "")),
         "eos_token_id": [ids[token] for token in dict.fromkeys(ends) if token in ids],

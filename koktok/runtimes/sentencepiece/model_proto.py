@@ -20,7 +20,6 @@ from pathlib import Path
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.model.definition import Definition
-from koktok.model.special import ROLES
 from koktok.model.vocab import BYTE_PIECES, VocabKind
 from koktok.runtimes.limits import first_that_holds, that_hold
 from koktok.runtimes.sentencepiece.message import (
@@ -49,7 +48,7 @@ def refuses(one: Definition) -> str:
 def _obstacles(one: Definition) -> Iterator[tuple[str, object]]:
     """The cheapest to test first."""
     yield "spm-kind", one.vocab.kind not in MODEL_TYPES
-    yield "spm-unknown", not set(ROLES["unk_token"]) & set(one.vocab.specials)
+    yield "spm-unknown", "unk" not in one.role_ids
     yield "threes", not one.pattern.bigram
     yield "crossing", first_crossing(one.vocab.pieces, one.pattern)
 
@@ -177,10 +176,7 @@ def model_proto(one: Definition, user_defined: Collection[str] = ()) -> bytes:
     scores = vocab.scores or [-float(rank) for rank in range(len(vocab.pieces))]
     for piece, score in zip(vocab.pieces, scores, strict=True):
         model.add(piece, score, NORMAL)
-    roles = {
-        role: next((vocab.special_ids[token] for token in ROLES[f"{role}_token"] if token in vocab.specials), -1)
-        for role in ("unk", "bos", "eos", "pad")
-    }
+    roles = {role: one.role_ids.get(role, -1) for role in ("unk", "bos", "eos", "pad")}
     for token, i in vocab.special_ids.items():
         kind = USER_DEFINED if token in user_defined else CONTROL
         model.add(token, 0.0, UNKNOWN if i == roles["unk"] else kind)
