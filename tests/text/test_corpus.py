@@ -229,8 +229,9 @@ def test_a_folder_says_what_it_left_out(tmp_path: Path) -> None:
     """And reads nothing that koktok wrote there, also below a folder that is named by a glob."""
     for name, data in {
         "a.jsonl": RECORD, "b.json": RECORD, "c.json.gz": gzip.compress(RECORD.encode()), "d.json": "[1]", "e.hwp": "x",
-        "AA/wiki_00": RECORD, "LICENSE": "x", "f.hwp": "x", "koktok.toml": "",
-        "my-tok/README.md": "x", "my-tok/koktok.toml": "", "my-tok/tokenizer.json": "", "my-tok/deeper/a.txt": "x", "report.md": "x", "user.md": "글\n",
+        "AA/wiki_00": RECORD, "LICENSE": "x", "f.hwp": "x", "my-tok/README.md": "x", "my-tok/koktok.toml": "", "my-tok/tokenizer.json": "",
+        "koktok.toml": "",
+        "my-tok/deeper/a.txt": "x", "report.md": "x", "user.md": "글\n",
     }.items():  # fmt: skip
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         write(tmp_path / name, data)
