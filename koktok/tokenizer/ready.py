@@ -18,7 +18,7 @@ from koktok.recipe import Recipe
 from koktok.runtimes.folder import CARD, MARK, TOKENIZER, files_of
 from koktok.runtimes.huggingface.tokenizer_json import vocab_from_json
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent / "vocabularies"
 
 PREFIX = "koktok:"
 """The prefix of the name of a ready vocabulary; optional before the path of a folder."""

@@ -20,7 +20,7 @@ from koktok.runtimes.probe import PROBE, probe_json
 from koktok.runtimes.runtime import Opening, Reader, Runtime
 
 LOOKS = (
-    *("style", "template", "chat_template", "model_max_length", "padding_side", "truncation_side", "trim_offsets"),
+    *("style", "template", "eos", "chat_template", "model_max_length", "padding_side", "truncation_side", "trim_offsets"),
     "pad_to_multiple",
 )
 """Fields of the recipe that may be another's in a folder for transformers: the ids of text stay the same."""
