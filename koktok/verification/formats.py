@@ -7,18 +7,19 @@ library is missing, there is a reason in place of a reader.
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from koktok.errors import UsageError, asking
 from koktok.files import read_utf8
 from koktok.runtimes.huggingface.adapter import open_hf
+from koktok.runtimes.huggingface.auto_tokenizer import auto_tokenizer
+from koktok.runtimes.huggingface.config_files import roles_of
 from koktok.runtimes.library import LibraryTokenizer
 from koktok.runtimes.sentencepiece.adapter import SentencePiece, open_sp
 from koktok.runtimes.tiktoken.adapter import open_tiktoken
@@ -61,15 +62,6 @@ class Reader:
         return not apart and not (of_sentencepiece and "\0" in text)
 
 
-def auto_tokenizer(folder: Path) -> Any:
-    """The tokenizer that `AutoTokenizer` opens from a folder, without code from it and without a network."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from transformers import AutoTokenizer
-
-        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-
-
 class CodeOfItsOwnError(Exception):
     """A folder requires code of its own, which `verify` does not run."""
 
@@ -96,6 +88,11 @@ class Transformers(LibraryTokenizer):
     def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """The text of ids."""
         return str(self._auto.decode(ids, skip_special_tokens=skip_special_tokens))
+
+    @cached_property
+    def roles(self) -> Mapping[str, str]:  # type: ignore[override]
+        """The special token of each role."""
+        return roles_of(self._auto.special_tokens_map)
 
     @cached_property
     def tokens(self) -> Sequence[str]:

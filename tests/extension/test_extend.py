@@ -31,7 +31,6 @@ from koktok.runtimes.tiktoken.ranks import load
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.open import load as load_any
 
 
 def learnt(
@@ -162,21 +161,7 @@ def test_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
     assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 422]
 
 
-def test_a_token_that_has_no_place_is_refused_by_name(tmp_path: Path) -> None:
-    beside = {"added_tokens_decoder": {"424": {"content": "<tool>"}}}
-    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 424; AutoTokenizer would give 421"):
-        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
-    beside = {"added_tokens_decoder": {"97": {"content": "<tool>"}}}
-    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 97, which is that of '.'; AutoTokenizer"):
-        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
-    for known in ({}, {"eos_token": "<|end|>"}):
-        place = saved(byte_level(), tmp_path, tokenizer_config={"tokenizer_class": "StrangeTokenizer", **known})
-        if known:
-            assert open_base(place).folder.roles == known
-        else:
-            assert load_any(place).notes[-1].startswith("AutoTokenizer reads it by StrangeTokenizer")
-            with pytest.raises(ArtifactError, match="is read by StrangeTokenizer, whose code may"):
-                open_base(place)
+def test_reserved_ids_that_a_role_or_the_model_has_are_not_filled(tmp_path: Path) -> None:
     made = byte_level(specials=("<|reserved_special_token_0|>", "<|reserved_special_token_1|>"))
     beside = {"pad_token": "<|reserved_special_token_0|>", "tokenizer_class": "PreTrainedTokenizerFast"}
     base = open_base(saved(made, tmp_path, tokenizer_config=beside, config={"eos_token_id": [5, 421]}))
