@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import conftest
 import pytest
 import tokenizers
 from conftest import MINI
@@ -427,3 +428,45 @@ def test_from_python_by_paths(tmp_path: Path) -> None:
     new, old = koktok.load(made.folder), koktok.load(base)
     assert new.vocab_size == old.vocab_size + 24
     assert new.encode("The quick brown fox.").ids == old.encode("The quick brown fox.").ids
+
+
+def test_another_setting_at_an_existing_folder_is_refused_before_learning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = saved(byte_level(), tmp_path / "base")
+    how: dict[str, Any] = {"add": 8, "segmenter": "whitespace", "cache": False}
+    koktok.extend(base, LINES[:99], tmp_path / "new", **how, init="weighted", pad_to=64)
+    monkeypatch.setattr("koktok.extension.extend.learn", lambda *_: pytest.fail("it learns"))
+    for other in ({"nu": 2}, {"init": "mean"}, {"pad_to": 1}, {"min_count": 3}, {"policy": "none"}, {"keep": 0.9}):
+        with pytest.raises(UsageError, match="already exists and contains a different extension"):
+            koktok.extend(base, LINES[:99], tmp_path / "new", **{**how, "init": "weighted", "pad_to": 64, **other})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *(
+            (f"--apply m {words}", "with --apply")
+            for words in ("--add 8", "--min-count 2", "--holdout 0.1", "--policy none")
+        ),
+        *(
+            (f"--apply m {words}", "with --apply")
+            for words in ("--blocklist b.txt", "--personal-data keep", "--threads 1")
+        ),
+        *(
+            (f"--apply m {words}", "with --apply")
+            for words in ("--user-dictionary u.tsv", "--prune 3", "--pattern gpt2")
+        ),
+        *(
+            (f"t.txt --prune 3 {words}", "with --prune")
+            for words in ("--min-count 2", "--init mean", "--pad-to-multiple 8")
+        ),
+        ("t.txt --keep-scripts Latin", "without --prune"),
+    ],
+)
+def test_options_that_do_nothing_are_refused(words: str, said: str, tmp_path: Path) -> None:
+    for name in ("b.txt", "u.tsv", "t.txt"):
+        (tmp_path / name).write_text("가\n", encoding="utf-8")
+    done = conftest.koktok("extend", "base", *words.split(), "-o", "out", cwd=tmp_path)
+    option = next(word for word in reversed(words.split()) if word.startswith("--"))
+    assert (done.returncode, f"`{option}` does nothing {said}" in done.stderr) == (2, True), done.stderr

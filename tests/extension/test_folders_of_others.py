@@ -307,7 +307,15 @@ def same(before: Any, after: Any, lines: Sequence[str], table: Any = None) -> No
     assert asked(before) == asked(after)
 
 
-@pytest.fixture(params=FOLDERS)
+OFTEN = ("Llama, legacy=false", "Gemma", "XLM-R", "RoBERTa", "Qwen2 with its model", "tokenizer.json", "BERT")
+"""A folder of every form; all others with `-m slow`."""
+
+
+@pytest.fixture(
+    params=[
+        name if name in OFTEN or "named" in name else pytest.param(name, marks=pytest.mark.slow) for name in FOLDERS
+    ]
+)
 def base(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write(tmp_path / "base", FOLDERS[request.param])
 
@@ -349,7 +357,9 @@ def test_pruned(base: Path, tmp_path: Path) -> None:
     assert verify(made.folder, ["Hello quick"], exports=[base]).passed
 
 
-def test_imported_and_exported(base: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", FOLDERS)
+def test_imported_and_exported(name: str, tmp_path: Path) -> None:
+    base = write(tmp_path / "base", FOLDERS[name])
     before, imported = auto_tokenizer(base), koktok.load(base)
     lines = [*texts(before), *LINES[:20]]
     imported.save(tmp_path / "kept")
