@@ -107,6 +107,7 @@ def main() -> None:
     if sys.stdout is None:  # `>&-`
         print("error: standard output is closed, and data goes there\nhint: > FILE", file=sys.stderr)
         sys.exit(1)
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # that PyTorch is not installed
     write_utf8()
     logging.getLogger("koktok").addHandler(logging.NullHandler())  # the verbs print what the library logs
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

@@ -84,6 +84,7 @@ def import_(
     from koktok.files import check_folder
     from koktok.runtimes import LibraryTokenizer
     from koktok.runtimes.folder import TOKENIZER
+    from koktok.runtimes.huggingface.auto_tokenizer import not_carried
     from koktok.runtimes.library import PROBES
     from koktok.tokenizer.open import load
 
@@ -95,7 +96,10 @@ def import_(
     if quiet:
         pass
     elif isinstance(tokenizer, LibraryTokenizer):
-        print(f"kept as it is, run by {tokenizer.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
+        how = next((str(note) for note in tokenizer.notes if "transformers" in tokenizer.libraries), "kept as it is")
+        print(f"{how}, run by {tokenizer.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
+        for line in not_carried(file, tokenizer.files()):
+            print(f"note: {line}", file=sys.stderr)
         print(f"{tokenizer.exact} of {len(PROBES)} hard texts come back as they were", file=sys.stderr)
         if tokenizer.reachable:
             named = ", ".join(tokenizer.reachable[:5])

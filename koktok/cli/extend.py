@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,8 +28,13 @@ OPTIONS = {
 }
 """Fields of `ExtendOptions` and `PruneOptions`, and fields of the Recipe that mean the same here."""
 
-LEARNT = ("add", "sizes", "keep", "nu", "fill")
-"""What is for new pieces alone."""
+EFFECT = {
+    "New pieces": ("",),
+    "Model": ("", "--apply"),
+    "Fewer pieces": ("--prune",),
+    "tiktoken ranks": ("", "--prune"),
+}
+"""What of `--apply` and `--prune` the options of a heading have an effect with; "" is without both."""
 
 
 def extend(
@@ -54,12 +60,22 @@ def extend(
     """
     from koktok.progress import ConsoleProgress, table
 
+    hint = "koktok extend --help"
     if apply is not None:
+        hint = f"koktok extend {base} --apply {apply} --out NEW"
         if paths:
-            raise UsageError("--apply takes no text", hint=f"koktok extend {base} --apply {apply} --out NEW")
-        _refuse(
-            settings, (*LEARNT, "drop", "keep_scripts"), "--apply", f"koktok extend {base} --apply {apply} --out NEW"
+            raise UsageError("--apply takes no text", hint=hint)
+    elif not paths:
+        raise UsageError(
+            "no text was given to learn pieces from", hint=f"koktok extend {base} TEXT --add 8192 --out {out}"
         )
+    elif "drop" in settings:
+        hint = "prune first, then extend the folder that it wrote"
+    mode = "--apply" if apply is not None else "--prune" if "drop" in settings else ""
+    _refuse_idle(
+        {**settings, **({"field": field} if field else {}), **({"threads": threads} if threads else {})}, mode, hint
+    )
+    if apply is not None:
         from koktok.extension.embeddings import apply_extension
 
         with ConsoleProgress(quiet=quiet) as progress:
@@ -67,32 +83,25 @@ def extend(
                 base,
                 apply,
                 out,
-                method=settings.get("init", "mean"),
-                pad_to=settings.get("pad_to", 1),
+                method=settings.get("init"),
+                pad_to=settings.get("pad_to"),
                 force=force,
                 on_progress=progress,
             )
         _tell(notes, quiet=quiet)
         print(out)
         return
-    if not paths:
-        raise UsageError(
-            "no text was given to learn pieces from", hint=f"koktok extend {base} TEXT --add 8192 --out {out}"
-        )
     ranks = {name: settings.pop(name, None) for name in ("pattern", "specials")}
-    if "drop" in settings:
-        _refuse(settings, (*LEARNT, "init"), "--prune", "prune first, then extend the folder that it wrote")
+    assert paths
+    if mode:
         from koktok.extension.prune import prune as prune_tokenizer
 
-        chosen = {name: settings[name] for name in ("drop", "keep_scripts") if name in settings}
         read = sources_of(paths, field, [], quiet=quiet)
         with ConsoleProgress(quiet=quiet) as progress:
-            pruned = prune_tokenizer(base, read, out, **chosen, **ranks, force=force, on_progress=progress)
+            pruned = prune_tokenizer(base, read, out, **settings, **ranks, force=force, on_progress=progress)
         _tell(pruned.notes, quiet=quiet)
         print(out)
         return
-    if "keep_scripts" in settings:
-        raise UsageError("--keep-scripts does nothing without --prune", hint="--prune 10000")
     from koktok.extension.cost_card import COLUMNS, frontier_rows
     from koktok.extension.extend import extend as extend_tokenizer
     from koktok.recipe import Recipe
@@ -126,11 +135,14 @@ def extend(
     table(str(out), COLUMNS, frontier_rows(extension.points))
 
 
-def _refuse(settings: dict[str, Any], idle: tuple[str, ...], beside: str, hint: str) -> None:
-    """Refuse options that would do nothing beside another one."""
-    known = " ".join(OPTIONS.values()).split()
-    if used := [name for name in known if name.rpartition(".")[2] in idle and name.rpartition(".")[2] in settings]:
-        raise UsageError(f"`{option_of(used[0])}` does nothing with {beside}", hint=hint)
+def _refuse_idle(given: Mapping[str, Any], mode: str, hint: str) -> None:
+    """Refuse options that would do nothing."""
+    effect = {name: EFFECT[heading] for heading, names in OPTIONS.items() for name in names.split()}
+    effect |= {"threads": ("",), "field": ("", "--prune")}
+    for name, modes in effect.items():
+        if name.rpartition(".")[2] in given and mode not in modes:
+            beside = f"with {mode}" if mode else f"without {' or '.join(modes)}"
+            raise UsageError(f"`{option_of(name)}` does nothing {beside}", hint=hint)
 
 
 def _tell(notes: list[str] | tuple[str, ...], *, quiet: bool) -> None:

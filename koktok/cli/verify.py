@@ -44,13 +44,10 @@ def verify(
 
     Example: koktok verify my-tokenizer text.txt
     """
-    import os
-
     from koktok.progress import ConsoleProgress, print_line
     from koktok.verification import SAMPLE
     from koktok.verification import verify as check
 
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # a warning that PyTorch is not installed
     lines = islice(_lines(paths, field), limit)
     with ConsoleProgress(quiet=quiet) as progress:
         report = check(

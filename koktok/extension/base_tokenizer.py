@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koktok.errors import ArtifactError, asking
-from koktok.files import read_bounded, read_whole, standing
+from koktok.files import read_bounded, read_utf8, read_whole, standing
 from koktok.hangul import SYLLABLE
 from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
 from koktok.runtimes import LibraryTokenizer
 from koktok.runtimes.conversion import hf_config, hf_definition
 from koktok.runtimes.folder import TOKENIZER, is_imported, is_koktoks
-from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
-from koktok.runtimes.huggingface.added_tokens import FolderTokens, folder_tokens
-from koktok.runtimes.sentencepiece.adapter import with_tokens
+from koktok.runtimes.huggingface.adapter import HuggingFace
+from koktok.runtimes.huggingface.config_files import SAVED, files_beside, named_ids
+from koktok.runtimes.sentencepiece.adapter import SentencePiece, with_tokens
+from koktok.runtimes.sentencepiece.message import ModelProto
 from koktok.runtimes.tiktoken.ranks import Ranks
 from koktok.tokenizer.open import load
 from koktok.tokenizer.ready import folder_of
@@ -66,14 +68,13 @@ def holds_hangul(piece: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Base:
-    """A tokenizer that can be extended: its tokenizer.json, opened once, and the files beside it."""
+    """A tokenizer that can be extended: its tokenizer.json, opened once, and the files of its folder."""
 
     name: str
     kind: BaseModelKind
     tokenizer: HuggingFace
     files: Mapping[str, bytes]
     ranks: Ranks | None = None
-    folder: FolderTokens = field(default_factory=FolderTokens)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -196,7 +197,7 @@ class Base:
         lowest = min(row[1] for row in self.model["vocab"])
         rows = [*self.model["vocab"], *([piece, lowest] for piece in BYTE_PIECES if piece not in self.ids)]
         changed = {**self.model, "vocab": rows, "byte_fallback": True}
-        return replace(self, tokenizer=opened({**self.definition, "model": changed}))
+        return replace(self, tokenizer=opened({**self.definition, "model": changed}, beside=self.tokenizer.beside))
 
     @cached_property
     def free(self) -> list[int]:
@@ -208,8 +209,8 @@ class Base:
     def owned(self) -> dict[int, str]:
         """The ids that have a role, with it, or that config.json names, with the key that does."""
         token_ids = {token: i for i, token in enumerate(self.tokens)}
-        roles = {token_ids[token]: role for role, token in self.folder.roles.items() if token in token_ids}
-        return {**{i: key for key, i in self.folder.of_model}, **roles}
+        roles = {token_ids[token]: role for role, token in self.tokenizer.roles.items() if token in token_ids}
+        return {**{i: key for key, i in named_ids(self.tokenizer.beside, self.name)}, **roles}
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line, without special tokens."""
@@ -221,9 +222,12 @@ class Base:
             return list(self.runner.encode_batch(list(lines), add_special_tokens=False))
 
 
-def opened(definition: dict[str, Any], text: str | None = None) -> HuggingFace:
-    """A tokenizer.json with all tokens of its folder, from its content, and its text if there is one."""
-    return HuggingFace(json.dumps(definition, ensure_ascii=False) if text is None else text, content=definition)
+def opened(
+    definition: dict[str, Any], text: str | None = None, beside: Mapping[str, bytes] | None = None
+) -> HuggingFace:
+    """A tokenizer.json, from its content, and its text if there is one, with the files beside it."""
+    text = json.dumps(definition, ensure_ascii=False) if text is None else text
+    return HuggingFace(text, beside, content=definition)
 
 
 def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[str, int] | None = None) -> Base:
@@ -236,47 +240,52 @@ def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[s
         tokenizer = load(reference, pattern=pattern, specials=specials)
         assert isinstance(tokenizer, LibraryTokenizer)
         base = base_of_library(reference, tokenizer)
+        if isinstance(tokenizer, HuggingFace):
+            base = _with_model(base, now if now.is_dir() else now.parent)
     _check(base)
     return base
 
 
 def _trained(reference: str, folder: Path) -> Base:
     """The base of a folder that koktok trained."""
-    file, model = folder / "tokenizer.json", folder / "tokenizer.model"
+    file = folder / "tokenizer.json"
     if not file.is_file():
         raise ArtifactError(f"expected a base with a tokenizer.json, got none in `{reference}`")
-    tokenizer = open_hf(reference, file)
-    base = base_of_library(reference, tokenizer)
-    if not model.is_file():
-        return base
-    return replace(base, files={**base.files, model.name: with_tokens(read_bounded(model), tokenizer.folder)})
+    text = read_utf8(file)
+    return _with_model(base_of_library(reference, HuggingFace(text, files_beside(file), spec=reference)), folder)
 
 
 def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
-    """The base of another library's tokenizer, as a tokenizer.json with all tokens of its folder."""
-    if tokenizer.folder.class_name:
-        raise ArtifactError(
-            f"`{reference}` is read by {tokenizer.folder.class_name}, whose code may give tokens other ids than its files",
-            hint="AutoTokenizer.from_pretrained(FOLDER).save_pretrained(NEW) writes a tokenizer.json with all tokens",
-        )
-    own = tokenizer if isinstance(tokenizer, HuggingFace) else opened(hf_definition(tokenizer))
-    files = {name: data.encode() if isinstance(data, str) else data for name, data in tokenizer.files().items()}
-    folder = tokenizer.folder
-    if "tokenizer_config.json" not in files:  # nothing says roles but the spelling of the tokens
-        files["tokenizer_config.json"] = hf_config(tokenizer).encode()
-        folder = replace(folder, roles=tokenizer.roles)
-    return Base(reference, _kind(reference, own.content), own, files, getattr(tokenizer, "ranks", None), folder)
+    """The base of another library's tokenizer, as a tokenizer.json."""
+    own = tokenizer
+    if not isinstance(own, HuggingFace):
+        own = opened(hf_definition(tokenizer))
+    if "tokenizer_config.json" not in own.beside:  # nothing says roles but the spelling of the tokens
+        own = opened(own.content, own.text, {**own.beside, "tokenizer_config.json": hf_config(tokenizer).encode()})
+    files = {name: data.encode() if isinstance(data, str) else data for name, data in own.files().items()}
+    if isinstance(tokenizer, SentencePiece):
+        files["tokenizer.model"] = tokenizer.data
+    return Base(reference, _kind(reference, own.content), own, files, getattr(tokenizer, "ranks", None), [])
+
+
+def _with_model(base: Base, folder: Path) -> Base:
+    """The base with the SentencePiece model in its folder, if that has the same pieces with the same ids."""
+    file = folder / "tokenizer.model"
+    if base.ranks is not None or not file.is_file():
+        return base
+    with suppress(ArtifactError, ValueError):
+        model = with_tokens(read_bounded(file), base.definition.get("added_tokens") or ())
+        if model and [row.piece for row in ModelProto(model).pieces] == base.tokens:
+            return replace(base, files={**base.files, file.name: model})
+    return base
 
 
 def base_of(name: str, files: Mapping[str, bytes], definition: dict[str, Any] | None = None) -> Base:
-    """The base of the files of a folder that koktok extended or pruned, whose tokenizer.json has all tokens."""
-    if definition is None:
-        text = files["tokenizer.json"].decode()
-        tokenizer = opened(json.loads(text), text)
-    else:
-        tokenizer = opened(definition)
-    kind = _kind(name, tokenizer.content)
-    return Base(name, kind, tokenizer, files, folder=folder_tokens(files, name, tokenizer.content))
+    """The base of the files of a folder that koktok extended or pruned."""
+    beside = {name: data for name, data in files.items() if name in SAVED}
+    text = None if definition else files["tokenizer.json"].decode()
+    tokenizer = opened(definition or json.loads(text or ""), text, beside)
+    return Base(name, _kind(name, tokenizer.content), tokenizer, files)
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:

@@ -21,15 +21,25 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
-from koktok.errors import ArtifactError
+from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
 from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
-from koktok.files import Product, check_folder, checked, is_plain, open_regular, read_bounded, typed, write_folder
+from koktok.files import (
+    Product,
+    check_folder,
+    checked,
+    is_plain,
+    open_regular,
+    read_bounded,
+    typed,
+    write_folder,
+)
 from koktok.model.tokens import running
 from koktok.progress import OnProgress
-from koktok.runtimes.detect import IN_A_FOLDER
-from koktok.runtimes.huggingface.added_tokens import IDS_OF_TOKENS, files_beside, folder_tokens
+from koktok.runtimes.detect import IN_A_FOLDER, NAMING
+from koktok.runtimes.huggingface.adapter import open_hf
+from koktok.runtimes.huggingface.config_files import IDS_OF_TOKENS, files_beside, json_of, named_ids
 from koktok.tokenizer.open import load
 
 METHODS: Final[Mapping[Method, str]] = {
@@ -52,12 +62,12 @@ _INPUT: Final = (
     "shared.weight",
 )
 _OUTPUT: Final = ("lm_head.weight", "embed_out.weight", "lm_head.bias", "embed_out.bias")
-_REPLACED: Final = {
-    *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"),
-    *("added_tokens.json", "vocab.json", "merges.txt", "model.safetensors.index.json"),
-    *(MODEL.manifest, FOLDER.manifest),
-}
-"""Files of a model that those of the extension replace."""
+_REPLACED: Final = (
+    *IN_A_FOLDER,
+    *NAMING,
+    *("merges.txt", "model.safetensors.index.json", MODEL.manifest, FOLDER.manifest),
+)
+"""Files of a model, by pattern, in whose place are those of the extension."""
 
 _CHUNK: Final = 1 << 24
 _ROWS: Final = 1024
@@ -207,24 +217,34 @@ def apply_extension(
     model: str | Path,
     out: str | Path,
     *,
-    method: Method = "mean",
-    pad_to: int = 1,
+    method: Method | None = None,
+    pad_to: int | None = None,
     force: bool = False,
     on_progress: OnProgress = lambda _stage, _done, _total: None,
 ) -> list[str]:
-    """Write a model with rows for the new ids; returns notes in sentences."""
-    ExtendOptions(init=method, pad_to=pad_to)  # refuses others
+    """Write a model with rows for the new ids; returns notes in sentences.
+
+    `method` and `pad_to` are by default what was given when the extension was learned.
+    """
+    ExtendOptions(init=method or "mean", pad_to=1 if pad_to is None else pad_to)  # refuses others
     source, place = Path(model), Path(extension)
     table = read_pruned(extension)[1] if is_pruned(extension) else None
+    if table is not None and method is not None:
+        raise UsageError(
+            "`--init` does nothing with a pruned vocabulary, which has no new rows",
+            hint=f"koktok extend {typed(place)} --apply {typed(source)} --out NEW",
+        )
     check_folder(out, MODEL)
     config = _config(source)
     shards, index = _shards(source)
     record = read_extension(extension) if table is None else None
     if record is not None:
+        method = method or record.init
+        pad_to = record.pad_to if pad_to is None else pad_to
         plan = _plan(record, shards, config, method, pad_to, source)
     else:
         assert table is not None
-        plan = _gathered(table, shards, pad_to, source)
+        plan = _gathered(table, shards, pad_to or 1, source)
     _check_tokens(source, place, record, table)
     outside = [entry for folder in (source, place) for entry in folder.iterdir() if _leads_out(entry)]
     names = {shard.file.name for shard in shards}
@@ -232,14 +252,17 @@ def apply_extension(
         raise ArtifactError(
             f"`{needed[0]}` is a link that leads out of the folder", hint=f"cp -rL {typed(source)} A-COPY"
         )
-    left_out = {source: _REPLACED | names, place: {FOLDER.manifest, "README.md", "init.npz"}}
+    said = json_of(files_beside(place / "tokenizer.json"), "tokenizer_config.json", str(place))
+    templates = ("chat_template.jinja",) if "chat_template" in said else ()
+    left_out = {source: (*_REPLACED, *templates, *names), place: (FOLDER.manifest, "README.md", "init.npz")}
     total = sum(shard.file.stat().st_size for shard in shards)
 
     def write(staged: Path) -> None:
         for folder, replaced in left_out.items():
             for entry in sorted(folder.iterdir()):
                 hidden = folder is source and entry.name.startswith(".")
-                if entry.is_file() and not hidden and entry.name not in replaced and entry not in outside:
+                idle = hidden or entry in outside or any(map(entry.match, replaced))
+                if entry.is_file() and not idle:
                     shutil.copyfile(entry, staged / entry.name)
         done = 0
         for shard in shards:
@@ -273,14 +296,14 @@ def _check_tokens(
     """Refuse an extension in which a token of the model's folder, or an id of its configuration, belongs to another one."""
     hint = f"koktok extend {typed(model)} TEXT, with all files of the model"
     new = {piece.id for piece in record.pieces} if record else set()
-    for key, i in folder_tokens(files_beside(model / "config.json"), str(model)).of_model:
+    for key, i in named_ids(files_beside(model / "config.json"), str(model)):
         if i in new:
             raise ArtifactError(f"the id {i} is the {key} of `{model}`, and that of a new piece", hint=hint)
     if not any(True for name in IN_A_FOLDER for _ in model.glob(name)):
         return
-    file = model / "tokenizer.json"
-    now, gone = load(extension / file.name).vocab.tokens, record.undo.tokens if record else set()
-    for old, token in enumerate(load(file if file.is_file() else model).vocab.tokens):
+    file = extension / "tokenizer.json"
+    now, gone = open_hf(str(file), file).vocab.tokens, record.undo.tokens if record else set()
+    for old, token in enumerate(load(model).vocab.tokens):
         i = old if table is None or old >= len(table) else int(table[old])
         got = now[i] if 0 <= i < len(now) else ""
         if token and i >= 0 and token != got and token not in gone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,26 @@ from koktok.extension.base_text import prepare
 from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.cost_card import CostModel, card
 from koktok.extension.embeddings import model_of, npz
-from koktok.extension.extension_files import FOLDER, Extension, ExtensionRecord, extended, files_of, read_extension
+from koktok.extension.extension_files import (
+    FOLDER,
+    Extension,
+    ExtensionRecord,
+    digest_of,
+    extended,
+    files_of,
+    read_extension,
+)
 from koktok.extension.laws import proof
-from koktok.extension.learn import ExtendOptions, SizePoint, learn
+from koktok.extension.learn import NU, ExtendOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
 from koktok.progress import OnProgress, silent
+from koktok.runtimes.huggingface.auto_tokenizer import not_carried
 from koktok.runtimes.probe import PROBE, probe_json
 from koktok.segment import DEFAULT, analyser_of
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, in_subprocess
 from koktok.text.blocklist import PERSONAL_DEFAULT, Blocklist
+from koktok.tokenizer.ready import folder_of
 
 
 @dataclass(frozen=True)
@@ -85,33 +96,37 @@ def extend(
         reference = open_base(str(reference), pattern=settings.pattern, specials=settings.specials)
     base = reference
     reading = read(as_text(text), holdout=holdout, threads=threads, on_progress=on_progress)
-    if not force:
-        check_folder(out, FOLDER, same=lambda folder: _learnt_in(folder) == (reading.train.digest(), settings.size))
     workers = in_subprocess(segmenter, user_dictionary=user_dictionary, processes=threads)
     uncached = cache is False or not analyser_of(segmenter).analyses
     analyser = workers if uncached else CachedSegmenter(workers, cache if isinstance(cache, Path) else None)
-    try:
-        counted = prepare(base, reading, analyser, policy=policy, min_count=settings.min_count, on_progress=on_progress)
-    finally:
-        if isinstance(workers, Workers):
-            workers.close()
-    learnt = learn(base, counted, settings, blocklist, on_progress)
-    log = {
-        "nu": learnt.penalty,
+    log: dict[str, Any] = {
+        **({"nu": NU if settings.nu is None else settings.nu} if settings.keep is None else {}),
         "policy": policy,
         "segmenter": analyser.signature(),
         "blocklist": blocklist.digest(),
         "min_count": settings.min_count,
         "counts": reading.train.digest(),
         "pad_to": settings.pad_to,
-        "frontier": [{**point.__dict__, "f1": point.f1} for point in learnt.points],
+        "init": settings.init,
+        "keep": settings.keep,
+        "fill": settings.fill,
     }
+    try:
+        if not force:
+            check_folder(out, FOLDER, same=lambda folder: _is_learnt(folder, base, settings.size, log))
+        counted = prepare(base, reading, analyser, policy=policy, min_count=settings.min_count, on_progress=on_progress)
+    finally:
+        if isinstance(workers, Workers):
+            workers.close()
+    learnt = learn(base, counted, settings, blocklist, on_progress)
+    frontier = [{**point.__dict__, "f1": point.f1} for point in learnt.points]
+    log = {"nu": learnt.penalty, **log, "frontier": frontier}
     extension = extended(base, learnt, settings.size, fill=settings.fill, log=log)
     on_progress("write", 0, None)
     files = files_of(extension)
     new = base_of(str(out), files)
     checked = _proven(base, new, extension.record)
-    notes = [*base.notes, *_notes(extension, counted.left_out)]
+    notes = [*base.notes, *_notes(extension, counted.left_out), *not_carried(folder_of(Path(base.name)), files)]
     files[PROBE] = probe_json(new.encode).encode()
     files["init.npz"] = npz(extension.record, settings.init)
     model = model_of(base.name)
@@ -123,13 +138,14 @@ def extend(
     return Extended(extension, learnt.points, checked, tuple(notes), folder)
 
 
-def _learnt_in(folder: Path) -> tuple[str, int]:
-    """The digest of the training words of the extension in a folder, and its number of pieces."""
+def _is_learnt(folder: Path, base: Base, size: int, log: Mapping[str, Any]) -> bool:
+    """Whether the extension in a folder was learned from the same base and text, with the same settings."""
     try:
         record = read_extension(folder)
     except ArtifactError:
-        return "", 0
-    return record.counts, len(record.pieces)
+        return False
+    known = {"base": record.base.sha256, "size": len(record.pieces), **{name: getattr(record, name) for name in log}}
+    return known == {"base": digest_of(base.definition), "size": size, **log}
 
 
 def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveIn
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.base_tokenizer import SPACE, Base, holds_hangul
-from koktok.extension.learn import Piece, PieceList, splits
+from koktok.extension.learn import Method, Piece, PieceList, splits
 from koktok.files import Product, checked, read_bounded, read_utf8
 from koktok.model.vocab import whole_text
 from koktok.runtimes.sentencepiece.message import NORMAL, UNUSED, ModelProto
@@ -60,6 +60,7 @@ class BaseRecord(BaseModel, extra="allow"):
     kind: str = ""
     size: PositiveInt
     sha256: str = Field(min_length=1)
+    roles: dict[str, NonNegativeInt] = {}
     rows: NonNegativeInt | None = None
     hangul: list[NonNegativeInt] = []
 
@@ -105,7 +106,10 @@ class ExtensionRecord(Record):
     blocklist: str = ""
     min_count: int | None = None
     counts: str = ""
-    pad_to: int = 1
+    pad_to: PositiveInt = 1
+    init: Method = "mean"
+    keep: float | None = None
+    fill: str | None = None
     frontier: list[dict[str, Any]] = []
     pieces: list[PieceRecord]
 
@@ -314,23 +318,18 @@ def _may_be_unknown(base: Base) -> bool:
 
 
 def config_of(base: Base, gone: Collection[str] = (), table: NDArray[np.int64] | None = None) -> bytes:
-    """tokenizer_config.json with a class that makes transformers read tokenizer.json unchanged, and the roles of the base's.
+    """tokenizer_config.json of the base.
 
     `gone` are tokens that there are no more, and `table` has the new id of each old one.
     """
-    config = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
-    config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    config = dict(base.config)
     if isinstance(rows := config.get("added_tokens_decoder"), dict):
         kept = {int(i): row for i, row in rows.items() if _content(row) not in gone}
         config["added_tokens_decoder"] = {str(i if table is None else int(table[i])): row for i, row in kept.items()}
-    for name in ("additional_special_tokens", "extra_special_tokens"):
-        tokens = config.get(name)
-        if isinstance(tokens, list):
-            config[name] = [token for token in tokens if _content(token) not in gone]
-        elif isinstance(tokens, dict):
-            config[name] = {key: token for key, token in tokens.items() if _content(token) not in gone}
-    config |= {role: token for role, token in base.folder.roles.items() if _content(config.get(role)) != token}
-    config.setdefault("clean_up_tokenization_spaces", False)
+    if more := config.get("additional_special_tokens"):
+        config["additional_special_tokens"] = [token for token in more if _content(token) not in gone]
+    if named := config.get("extra_special_tokens"):
+        config["extra_special_tokens"] = {name: token for name, token in named.items() if _content(token) not in gone}
     return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
 
 
@@ -342,8 +341,7 @@ def files_of(extension: Extension) -> dict[str, bytes]:
     """The files of the folder without the card and the rows for embeddings."""
     base = extension.base
     definition = definition_of(extension)
-    unchanged = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
-    files = {name: data for name, data in base.files.items() if name in unchanged}
+    files = {name: data for name, data in base.files.items() if name == "chat_template.jinja"}
     files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
     files["tokenizer_config.json"] = config_of(base, set(extension.filled.values()))
     if "tokenizer.model" in base.files:
@@ -388,7 +386,9 @@ def digest_of(definition: Mapping[str, Any]) -> str:
 
 def base_record(base: Base) -> BaseRecord:
     """The base, for the record of an extension or a pruned vocabulary."""
-    return BaseRecord(name=Path(base.name).name, kind=base.kind, size=base.size, sha256=digest_of(base.definition))
+    roles = {role: base.tokens.index(token) for role, token in base.tokenizer.roles.items() if token in base.tokens}
+    digest = digest_of(base.definition)
+    return BaseRecord(name=Path(base.name).name, kind=base.kind, size=base.size, sha256=digest, roles=roles)
 
 
 def _length(base: Base, i: int) -> float:

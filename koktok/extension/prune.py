@@ -34,10 +34,12 @@ from koktok.model.vocab import BYTE_PIECES
 from koktok.progress import OnProgress, silent
 from koktok.protocol.agree import Ids, agree
 from koktok.recipe import Options
+from koktok.runtimes.huggingface.auto_tokenizer import not_carried
 from koktok.runtimes.probe import PROBE, probe_json
 from koktok.runtimes.sentencepiece.message import ModelProto
 from koktok.runtimes.tiktoken.ranks import files as files_of_ranks
 from koktok.text.sources import read
+from koktok.tokenizer.ready import folder_of
 
 PRUNED: Final = "pruned.json"
 """The file by which a folder is recognized as a pruned vocabulary."""
@@ -135,7 +137,8 @@ def prune(
             )
         lines_compared += len(lines)
         on_progress("verify", lines_compared, n)
-    notes = (*base.notes, f"{lines_compared:,} lines of the text have the pieces they had", _of_other_text(base))
+    left = not_carried(folder_of(Path(base.name)), files)
+    notes = (*base.notes, *left, f"{lines_compared:,} lines of the text have the pieces they had", _of_other_text(base))
     files[PROBE] = probe_json(new.encode).encode()
     return Pruned(tuple(removed), int(kept.sum()), lines_compared, notes, write_folder(out, files, FOLDER, force=force))
 
@@ -231,9 +234,7 @@ def _of_scripts(base: Base, scripts: Sequence[str]) -> NDArray[np.bool_]:
 def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict[str, bytes]:
     gone = {base.tokens[i] for i in removed}
     definition = _definition(base, table, gone)
-    files = {
-        name: data for name, data in base.files.items() if name in ("special_tokens_map.json", "chat_template.jinja")
-    }
+    files = {name: data for name, data in base.files.items() if name == "chat_template.jinja"}
     files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
     files["tokenizer_config.json"] = config_of(base, table=table)
     if "tokenizer.model" in base.files:

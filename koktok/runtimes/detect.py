@@ -12,10 +12,11 @@ from koktok.model.vocab import UNKNOWN
 from koktok.runtimes.folder import MARK
 from koktok.runtimes.tiktoken.ranks import SPEC, ranks_from_text
 
-DetectedKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken"]
+DetectedKind = Literal["koktok", "transformers", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken"]
 
 NAMES: Final[dict[str, str]] = {
     "koktok": "a koktok folder",
+    "transformers": "a folder of transformers",
     "hf": "a tokenizer.json",
     "sp": "a SentencePiece model",
     "wordpiece": "a vocab.txt",
@@ -31,6 +32,9 @@ IN_A_FOLDER = (
 )
 """Files that are searched in a folder, the preferred ones first."""
 
+NAMING: Final = ("tokenizer_config.json", "config.json", "special_tokens_map.json", "added_tokens.json")
+"""Files that say how transformers reads the vocabulary beside them: its class, and further tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Detected:
@@ -44,20 +48,31 @@ class Detected:
 
 
 def detect(path: Path, kind: str = "") -> Detected:
-    """The tokenizer at a path."""
+    """The tokenizer at a path; a vocabulary beside files of transformers is one with them, but not a file of ranks."""
     if not path.is_dir():
-        return Detected(_kind(path), path.parent if path.name == SPEC else path)
+        found = _kind(path)
+        with_others = found not in ("tiktoken", "tekken") and not (path.parent / MARK).is_file()
+        if with_others and kind in ("", "transformers") and is_of_transformers(path.parent):
+            return Detected("transformers", path.parent)
+        return Detected(found, path.parent if path.name == SPEC else path)
     if (path / MARK).is_file() and kind in ("", "koktok"):
         return Detected("koktok", path)
+    if kind in ("", "hf", "transformers") and is_of_transformers(path):
+        return Detected("transformers", path)
     for file in (file for name in IN_A_FOLDER for file in sorted(path.glob(name))):
         if file.is_file() and (file.name != "vocab.json" or _merges(file)):
-            detected = detect(file)
+            detected = Detected(_kind(file), path if file.name == SPEC else file)
             if kind in ("", detected.kind):
                 return detected
     if kind:
         raise ArtifactError(f"the folder `{path}` does not hold {NAMES[kind]}", hint=typed(f"{kind}:{path}/FILE"))
     names = ", ".join(name for name in IN_A_FOLDER if "*" not in name)
     raise ArtifactError(f"the folder `{path}` holds no tokenizer that koktok reads", hint=f"one of {names}")
+
+
+def is_of_transformers(folder: Path) -> bool:
+    """Whether files of a folder say how transformers reads its vocabulary."""
+    return any((folder / name).exists() for name in NAMING)
 
 
 def _merges(vocab: Path) -> bool:
@@ -95,7 +110,7 @@ def _kind(path: Path) -> DetectedKind:
         if not alone and not any("\t" in line for line in lines):
             return "wordpiece"
     raise ArtifactError(
-        f"`{path}` is none of: {', '.join(NAMES[kind] for kind in get_args(DetectedKind)[1:])}",
+        f"`{path}` is none of: {', '.join(NAMES[kind] for kind in get_args(DetectedKind)[2:])}",
         hint="a vocab.txt has one piece in a line, among them [UNK]; a list of pieces alone has no rules of segmentation",
     )
 

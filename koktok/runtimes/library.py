@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from koktok.errors import InputError, UsageError
@@ -24,7 +23,6 @@ from koktok.model.special import cut_at, style_for
 from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.protocol.tokenizer import Allowed, Tokenizer, checked_text
 from koktok.runtimes.folder import MARK, TOKENIZER, with_extra
-from koktok.runtimes.huggingface.added_tokens import FolderTokens
 from koktok.runtimes.runtime import runtime_of
 
 if TYPE_CHECKING:
@@ -85,8 +83,6 @@ class LibraryTokenizer(Tokenizer):
     """
 
     library: ClassVar[str] = ""  # the package that runs it
-    folder = FolderTokens()  # what the files beside the vocabulary say
-    beside: Mapping[str, bytes] = MappingProxyType({})  # their contents
     spaced = True  # whether pieces hold white space
     cuts_specials = False  # whether the library itself finds special tokens in a text
     has_template = False  # whether the library adds special tokens around a text
@@ -204,8 +200,8 @@ class LibraryTokenizer(Tokenizer):
 
     @property
     def roles(self) -> Mapping[str, str]:  # type: ignore[override]
-        """Special tokens by their role in transformers: those that the files say, the others recognized by their spelling."""
-        return {**style_for("plain", [*self.specials]).roles, **self.folder.roles}
+        """Special tokens by their role in transformers, recognized by their spelling."""
+        return style_for("plain", [*self.specials]).roles
 
     def digest(self) -> str:
         return self._digest

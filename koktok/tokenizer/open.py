@@ -1,7 +1,8 @@
 """`load`: open a tokenizer by a path or a reference; a library is imported only for its own kind.
 
 Errors that libraries ignore (a piece or an id that occurs twice, an added token that gets another id than in the file) are
-raised. A folder with a koktok.toml is koktok's; a single file always runs in its library, also if koktok wrote it.
+raised. A folder with a koktok.toml is koktok's, and one with a tokenizer_config.json is what transformers makes of it; a single
+file runs in its library, also if koktok wrote it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any, Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_bounded, read_whole, standing
-from koktok.model.note import Note
 from koktok.runtimes.detect import Detected, detect
 from koktok.runtimes.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
-from koktok.runtimes.huggingface.adapter import HuggingFace, open_gpt2, open_hf, open_wordpiece
-from koktok.runtimes.huggingface.added_tokens import SAVED
+from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
+from koktok.runtimes.huggingface.auto_tokenizer import open_folder, open_vocabulary
+from koktok.runtimes.huggingface.config_files import SAVED
 from koktok.runtimes.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.runtimes.references.analysers import ANALYSERS, open_segmenter
 from koktok.runtimes.references.cuts import open_cuts
@@ -31,8 +32,8 @@ from koktok.tokenizer.ready import folder_of
 
 REFERENCES: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
-    "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
-    "sp": "sp:FILE.model, a SentencePiece model",
+    "hf": "hf:PATH, a folder as transformers opens it, or a tokenizer.json alone",
+    "sp": "sp:FILE.model, a SentencePiece model alone",
     "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
     "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
     "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
@@ -62,12 +63,14 @@ def load(
     specials : mapping of str to int, optional
         For tiktoken ranks: special tokens and their ids.
     lowercase : bool, optional
-        For a vocab.txt: fold case and strip accents.
+        For a vocab.txt without a tokenizer_config.json: fold case and strip accents.
 
     Raises
     ------
     ArtifactError
         When the file is damaged or of an unknown kind.
+    MissingExtraError
+        When transformers is not installed, and the folder has a tokenizer_config.json or a vocabulary that it alone reads.
     InputError
         When a file or a package is missing.
     UsageError
@@ -75,11 +78,6 @@ def load(
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
-    ...     load(folder).encode("학교에 간다").pieces
-    ['학교', '##에', '[UNK]']
     >>> load("syllables").encode_lines(["한국 말"]).spans.tolist()
     [[0, 1], [1, 2], [3, 4]]
     """
@@ -111,20 +109,14 @@ def load(
         if (pattern or specials) and not ranks:
             raise UsageError(f"`{source.path}` is {source}; a pattern and special tokens are for tiktoken ranks")
         if lowercase is not None and source.kind != "wordpiece":
-            raise UsageError(f"`{source.path}` is {source}; lowercase is for vocab.txt")
-        options: dict[str, Any] = {"lowercase": lowercase} if source.kind == "wordpiece" else {}
+            raise UsageError(f"`{source.path}` is {source}; lowercase is for a vocab.txt alone")
+        options: dict[str, Any] = {} if lowercase is None else {"lowercase": lowercase}
         if ranks:
             source, options = Detected("ranks", source.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
         opened = _open(source, text, option, **options)
         text = text if named else source.path.name
-    if name := opened.folder.class_name:
-        opened.notes += (
-            Note(
-                f"AutoTokenizer reads it by {name}, whose code may give tokens other ids than the files",
-                f"AutoTokenizer는 {name}(으)로 읽으며, 그 코드는 파일과 다른 ID를 낼 수 있음",
-            ),
-        )
-    opened.signature = {"source": text}
+    built = {name: number for name, number in opened.libraries.items() if name == "transformers"}
+    opened.signature = {"source": text, **built}
     return opened
 
 
@@ -177,9 +169,10 @@ def is_reference(text: str) -> bool:
 
 
 _OPENERS: Final[dict[str, Callable[..., LibraryTokenizer]]] = {
+    "transformers": open_folder,
     "hf": open_hf,
-    "gpt2": open_gpt2,
-    "wordpiece": open_wordpiece,
+    "gpt2": open_vocabulary,
+    "wordpiece": open_vocabulary,
     "sp": open_sp,
     "tekken": open_tekken,
     "tiktoken": open_tiktoken,
@@ -237,9 +230,9 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
     if library == "tokenizers":
         opened = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
     elif library == "sentencepiece":
-        opened = SentencePiece(contents["tokenizer.model"], beside, spec=str(folder))
+        opened = SentencePiece(contents["tokenizer.model"], spec=str(folder))
     elif library == "tiktoken":
-        opened = Tiktoken(load_ranks(folder), beside, spec=str(folder))
+        opened = Tiktoken(load_ranks(folder), spec=str(folder))
     else:
         raise ArtifactError(
             f"`{folder}` requires the library {library!r}, which this koktok does not support", hint=again

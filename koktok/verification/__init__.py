@@ -18,6 +18,7 @@ from koktok.extension.prune import is_pruned
 from koktok.files import path_of
 from koktok.progress import OnProgress
 from koktok.runtimes.huggingface.adapter import HuggingFace
+from koktok.runtimes.huggingface.auto_tokenizer import Transformers
 from koktok.runtimes.runtime import Table
 from koktok.text.sources import Source, read
 from koktok.tokenizer import TrainedTokenizer
@@ -38,7 +39,7 @@ from koktok.verification.folders import probe, specials, specials_of_format
 from koktok.verification.formats import Unopened, open_formats
 from koktok.verification.others import is_of_others, verify_others
 from koktok.verification.probes import tricky_lines
-from koktok.verification.roles import roles
+from koktok.verification.roles import ids_by_role, roles, same_roles
 
 __all__ = ["SAMPLE", "CheckResult", "Verification", "verify"]
 
@@ -62,8 +63,8 @@ def verify(
     Parameters
     ----------
     folder : str or Path
-        A saved tokenizer; an extension or pruned vocabulary of `koktok extend`, whose bases are then the `exports`; or any
-        other folder of a tokenizer, whose ids and special tokens are compared with those of transformers' `AutoTokenizer`.
+        A saved tokenizer; an extension or pruned vocabulary of `koktok extend`, or any other folder of a tokenizer, whose ids and
+        special tokens are compared with those of transformers' `AutoTokenizer`, and of the bases that are then the `exports`.
     lines : iterable of str, or Path
         The user's text, or the file that holds it; difficult lines are always checked, too. Each distinct line is checked
         once.
@@ -198,8 +199,12 @@ class _Checks:
         yield from self._tables
         for other in self._offsets:
             yield from other.results()
-        yield from roles(folder, tokenizer.vocab.tokens)
+        tokens = tokenizer.vocab.tokens
+        yield from roles(folder, tokenizer.roles, tokens)
         yield specials(tokenizer)
         for check in self._formats:
             yield specials_of_format(tokenizer, check.name, check.reader)
+            if isinstance(check.reader.tokenizer, Transformers):
+                theirs = ids_by_role(check.reader.tokenizer.roles, tokens)
+                yield from same_roles(check.name, ids_by_role(tokenizer.roles, tokens), theirs)
         yield probe(folder, lambda lines: [tokenizer.encode(line).ids for line in lines])

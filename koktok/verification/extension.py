@@ -23,14 +23,16 @@ from koktok.extension.prune import moved, read_pruned
 from koktok.files import read_bounded
 from koktok.progress import OnProgress
 from koktok.protocol.agree import Ids, agree
-from koktok.runtimes.huggingface.auto import auto_tokenizer
+from koktok.runtimes.detect import is_of_transformers
+from koktok.runtimes.probe import LINES
 from koktok.runtimes.sentencepiece.message import UNUSED, ModelProto
 from koktok.runtimes.tiktoken.ranks import SPEC, Ranks, load
 from koktok.tokenizer.ready import folder_of
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe
-from koktok.verification.probes import tricky_lines
-from koktok.verification.roles import ROLES_CHECK, ids_by_role, ids_in_transformers, roles, same_roles
+from koktok.verification.others import compared, opened_in_transformers, same_as_base
+from koktok.verification.probes import around_specials, tricky_lines
+from koktok.verification.roles import ids_in_transformers, roles, same_roles
 
 RANDOM: Final = 10_000
 """Number of random strings that are checked besides the text, and for a byte-level base of random byte strings."""
@@ -57,6 +59,7 @@ def verify_extension(
         return Verification(str(folder), findings=(loads(why),))
     results: dict[str, CheckResult] = {}
     _record(results, laws.proof(base, new, record))
+    bases: list[Base] = []
     for export in exports:
         result = results.setdefault(
             f"base: {export}", CheckResult(f"base: {export}", message="it is the base that was extended")
@@ -67,8 +70,7 @@ def verify_extension(
             result.record(False, "{}", error.message)
             continue
         result.record(digest_of(given.definition) == record.base.sha256, "{} is another", str(export))
-        for check in same_special_tokens(given, new):
-            results[check.check] = check
+        bases.append(given)
     texts = list(dict.fromkeys(lines))
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
@@ -88,7 +90,8 @@ def verify_extension(
         _record(results, laws.on_bytes(base, new, _random_bytes(strings)))
     every = [
         *results.values(),
-        *roles(folder, new.tokens),
+        *roles(folder, new.tokenizer.roles, new.tokens),
+        *_in_transformers(folder, new, record.base.roles, bases, texts),
         probe(folder, new.encode),
         *(result for _, result, _, _ in libraries),
     ]
@@ -124,8 +127,13 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
             same.add(agree(new.encode, moved(base, table), texts))
-        findings += [whole, same, *_unknown(base, new, texts), *same_special_tokens(base, new, table)]
-    findings += [*roles(folder, new.tokens), probe(folder, new.encode)]
+        findings += [whole, same, *_unknown(base, new, texts)]
+    recorded = {role: int(table[i]) for role, i in record.base.roles.items()}
+    findings += [
+        *roles(folder, new.tokenizer.roles, new.tokens),
+        *_in_transformers(folder, new, recorded, bases, texts, table),
+        probe(folder, new.encode),
+    ]
     shown = f"{record.base.name} without {len(record.removed):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
 
@@ -141,25 +149,47 @@ def _unknown(base: Base, new: Base, texts: Sequence[str]) -> Iterator[CheckResul
     yield result
 
 
-def same_special_tokens(base: Base, new: Base, table: NDArray[np.int64] | None = None) -> Iterator[CheckResult]:
-    """Check: ids by role are those of the base, in the files and in `AutoTokenizer`, where it opens both."""
-
-    def moved_ids(ids: Mapping[str, int]) -> dict[str, int]:
-        return {role: int(table[i]) if table is not None and i >= 0 else i for role, i in ids.items()}
-
-    yield from same_roles(
-        base.name, moved_ids(ids_by_role(base.folder, base.tokens)), ids_by_role(new.folder, new.tokens)
-    )
-    folders = [folder_of(Path(one.name)) for one in (base, new)]
-    if find_spec("transformers") is None or not all((place / "tokenizer_config.json").is_file() for place in folders):
+def _in_transformers(
+    folder: Path,
+    new: Base,
+    recorded: Mapping[str, int],
+    bases: Sequence[Base],
+    lines: Sequence[str],
+    table: NDArray[np.int64] | None = None,
+) -> Iterator[CheckResult]:
+    """Check: `AutoTokenizer` gives the folder the ids of its tokenizer.json, and those and the roles of its bases."""
+    if find_spec("transformers") is None:
+        yield CheckResult("transformers").skip("pip install 'koktok[transformers]'")
         return
-    result = CheckResult(f"{ROLES_CHECK}: {base.name} in transformers", message="the same ids")
-    try:
-        before, after = (ids_in_transformers(auto_tokenizer(place)) for place in folders)
-    except Exception as error:  # errors of many libraries
-        yield result.skip(f"AutoTokenizer does not open it: {error}".splitlines()[0])
-    else:
-        yield from same_roles(f"{base.name} in transformers", moved_ids(before), after)
+    library, opens = opened_in_transformers(folder)
+    yield opens
+    if library is None:
+        return
+    yield from same_roles(
+        "recorded", recorded, {role: i for role, i in ids_in_transformers(library).items() if recorded}
+    )
+    every = [*LINES, *tricky_lines(), *around_specials(new.tokenizer.specials)]
+    for added in (False, True):
+        yield compared(new.tokenizer, library, every, added=added)
+    plain = [text for text in (*lines, *every, *_with_spaces(new)) if table is not None or not _is_hangul(new, text)]
+    for base in bases:
+        place = folder_of(Path(base.name))
+        if is_of_transformers(place):
+            yield from same_as_base(base.name, place, library, plain, table)
+
+
+def _with_spaces(new: Base) -> Iterator[str]:
+    """Texts without Hangul around special tokens, and with spaces at the start."""
+    yield from (" Hello", "  Hello world", "Hello\n\n x")
+    for token in new.tokenizer.specials:
+        yield from (f"{token}hello", f"Hello {token} world", f" {token}  hello {token}x")
+
+
+def _is_hangul(base: Base, text: str) -> bool:
+    normalizer = base.runner.normalizer
+    return holds_hangul(text.encode()) or holds_hangul(
+        (normalizer.normalize_str(text) if normalizer else text).encode()
+    )
 
 
 def _record(results: dict[str, CheckResult], claims: Iterable[laws.Claim]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from koktok.errors import UsageError
 from koktok.runtimes import RUNTIMES
-from koktok.runtimes.huggingface.auto import CodeOfItsOwnError
+from koktok.runtimes.huggingface.auto_tokenizer import CodeOfItsOwnError
 from koktok.runtimes.huggingface.tokenizer_json import refuses
 from koktok.runtimes.runtime import Opening, Reader, Table
 from koktok.tokenizer import TrainedTokenizer

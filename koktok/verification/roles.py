@@ -8,42 +8,41 @@ from typing import Any
 
 from koktok.errors import ArtifactError
 from koktok.extension.embeddings import rows_of
-from koktok.runtimes.huggingface.added_tokens import ROLES, FolderTokens, files_beside, folder_tokens
+from koktok.runtimes.huggingface.config_files import ROLES, files_beside, named_ids
 from koktok.verification.finding import CheckResult
 
 ROLES_CHECK = "special tokens by role"
 
 
-def roles(folder: Path, tokens: Sequence[str]) -> Iterator[CheckResult]:
+def roles(folder: Path, stated: Mapping[str, str], tokens: Sequence[str]) -> Iterator[CheckResult]:
     """Check: each has an id inside the matrices, and config.json names the same; `tokens` are those of the tokenizer by id.
 
     A folder without roles and without a model has nothing to check.
     """
     result = CheckResult(ROLES_CHECK, message="each has a row of the matrices, and the id that config.json names")
-    place = folder / "tokenizer.json"
     try:
-        message = folder_tokens(files_beside(place), str(folder), {} if place.is_file() else None)
+        of_model = named_ids(files_beside(folder / "config.json"), str(folder))
         rows = rows_of(folder)
     except ArtifactError as error:
         result.record(False, error.message.replace("{", "{{").replace("}", "}}"))
         yield result
         return
     ids = {token: i for i, token in enumerate(tokens) if token}
-    for role, token in message.roles.items():
+    for role, token in stated.items():
         result.record(token in ids, "{} {} has no id in this tokenizer", role, token)
-        named = {i for key, i in message.of_model if key == f"{role}_id"}
+        named = {i for key, i in of_model if key == f"{role}_id"}
         if named and token in ids:
             same = ids[token] in named
             result.record(same, "{} {} has the id {}, config.json says {}", role, token, ids[token], sorted(named))
     if rows is not None:
         size = max(ids.values(), default=-1) + 1
         result.record(size <= rows, "the last id is {}, and the matrices have {} rows", size - 1, rows)
-        for key, i in message.of_model:
+        for key, i in of_model:
             if key.removesuffix("_id") in ROLES:
                 result.record(i < rows, "the {} of config.json is {}, and the matrices have {} rows", key, i, rows)
-    if pad_is_eos(message.roles):
+    if pad_is_eos(stated):
         result.note = (
-            f"pad_token is eos_token ({message.roles['eos_token']}): a collator that leaves padding out of the loss leaves out the "
+            f"pad_token is eos_token ({stated['eos_token']}): a collator that leaves padding out of the loss leaves out the "
             "end of each text, too"
         )
     if result.checked:
@@ -64,10 +63,10 @@ def same_roles(name: str, before: Mapping[str, int], after: Mapping[str, int]) -
         yield result
 
 
-def ids_by_role(message: FolderTokens, tokens: Sequence[str]) -> dict[str, int]:
+def ids_by_role(stated: Mapping[str, str], tokens: Sequence[str]) -> dict[str, int]:
     """The id of each role."""
     ids = {token: i for i, token in enumerate(tokens) if token}
-    return {role: ids.get(token, -1) for role, token in message.roles.items()}
+    return {role: ids.get(token, -1) for role, token in stated.items()}
 
 
 def ids_in_transformers(library: Any) -> dict[str, int]:

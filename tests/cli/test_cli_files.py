@@ -68,7 +68,7 @@ def test_a_vocab_txt(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
     code, _, err = koktok("import", tmp_path / "vocab.txt", "--out", tmp_path / "out")
     assert code == 0
-    assert "kept as it is, run by tokenizers; 3 ids" in err
+    assert "kept as it is, run by tokenizers; 7 ids" in err
     assert isinstance(load(tmp_path / "out"), LibraryTokenizer)
     assert koktok("encode", tmp_path / "out", tmp_path / "vocab.txt")[1].splitlines()[1] == "1"
     for to, message in (("spm", "is not a SentencePiece model"), ("tiktoken", "has no ranks"), ("gguf", "no GGUF")):

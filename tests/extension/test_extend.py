@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import conftest
 import pytest
 import tokenizers
 from conftest import MINI
@@ -31,7 +32,6 @@ from koktok.runtimes.tiktoken.ranks import load
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.open import load as load_any
 
 
 def learnt(
@@ -162,21 +162,7 @@ def test_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
     assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 422]
 
 
-def test_a_token_that_has_no_place_is_refused_by_name(tmp_path: Path) -> None:
-    beside = {"added_tokens_decoder": {"424": {"content": "<tool>"}}}
-    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 424; AutoTokenizer would give 421"):
-        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
-    beside = {"added_tokens_decoder": {"97": {"content": "<tool>"}}}
-    with pytest.raises(ArtifactError, match=r"gives '<tool>' the id 97, which is that of '.'; AutoTokenizer"):
-        open_base(saved(byte_level(), tmp_path, tokenizer_config=beside))
-    for known in ({}, {"eos_token": "<|end|>"}):
-        place = saved(byte_level(), tmp_path, tokenizer_config={"tokenizer_class": "StrangeTokenizer", **known})
-        if known:
-            assert open_base(place).folder.roles == known
-        else:
-            assert load_any(place).notes[-1].startswith("AutoTokenizer reads it by StrangeTokenizer")
-            with pytest.raises(ArtifactError, match="is read by StrangeTokenizer, whose code may"):
-                open_base(place)
+def test_reserved_ids_that_a_role_or_the_model_has_are_not_filled(tmp_path: Path) -> None:
     made = byte_level(specials=("<|reserved_special_token_0|>", "<|reserved_special_token_1|>"))
     beside = {"pad_token": "<|reserved_special_token_0|>", "tokenizer_class": "PreTrainedTokenizerFast"}
     base = open_base(saved(made, tmp_path, tokenizer_config=beside, config={"eos_token_id": [5, 421]}))
@@ -443,3 +429,45 @@ def test_from_python_by_paths(tmp_path: Path) -> None:
     new, old = koktok.load(made.folder), koktok.load(base)
     assert new.vocab_size == old.vocab_size + 24
     assert new.encode("The quick brown fox.").ids == old.encode("The quick brown fox.").ids
+
+
+def test_another_setting_at_an_existing_folder_is_refused_before_learning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = saved(byte_level(), tmp_path / "base")
+    how: dict[str, Any] = {"add": 8, "segmenter": "whitespace", "cache": False}
+    koktok.extend(base, LINES[:99], tmp_path / "new", **how, init="weighted", pad_to=64)
+    monkeypatch.setattr("koktok.extension.extend.learn", lambda *_: pytest.fail("it learns"))
+    for other in ({"nu": 2}, {"init": "mean"}, {"pad_to": 1}, {"min_count": 3}, {"policy": "none"}, {"keep": 0.9}):
+        with pytest.raises(UsageError, match="already exists and contains a different extension"):
+            koktok.extend(base, LINES[:99], tmp_path / "new", **{**how, "init": "weighted", "pad_to": 64, **other})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *(
+            (f"--apply m {words}", "with --apply")
+            for words in ("--add 8", "--min-count 2", "--holdout 0.1", "--policy none")
+        ),
+        *(
+            (f"--apply m {words}", "with --apply")
+            for words in ("--blocklist b.txt", "--personal-data keep", "--threads 1")
+        ),
+        *(
+            (f"--apply m {words}", "with --apply")
+            for words in ("--user-dictionary u.tsv", "--prune 3", "--pattern gpt2")
+        ),
+        *(
+            (f"t.txt --prune 3 {words}", "with --prune")
+            for words in ("--min-count 2", "--init mean", "--pad-to-multiple 8")
+        ),
+        ("t.txt --keep-scripts Latin", "without --prune"),
+    ],
+)
+def test_options_that_do_nothing_are_refused(words: str, said: str, tmp_path: Path) -> None:
+    for name in ("b.txt", "u.tsv", "t.txt"):
+        (tmp_path / name).write_text("가\n", encoding="utf-8")
+    done = conftest.koktok("extend", "base", *words.split(), "-o", "out", cwd=tmp_path)
+    option = next(word for word in reversed(words.split()) if word.startswith("--"))
+    assert (done.returncode, f"`{option}` does nothing {said}" in done.stderr) == (2, True), done.stderr

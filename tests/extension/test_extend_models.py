@@ -183,6 +183,20 @@ def test_padded_and_tied_and_filled(tmp_path: Path) -> None:
     assert np.allclose(found[15], old[:12].mean(axis=0), atol=1e-6)
 
 
+def test_what_was_given_at_learning_is_applied(tmp_path: Path) -> None:
+    tensors = {"model.embed_tokens.weight": matrix(12, 4), "lm_head.weight": matrix(12, 5)}
+    place = model(tmp_path / "model", tensors, tie_word_embeddings=False)
+    told = extension(tmp_path / "ext")
+    apply_extension(told, place, tmp_path / "given", method="weighted", pad_to=32)
+    record = json.loads((told / EXTENSION).read_text())
+    (told / EXTENSION).write_text(json.dumps({**record, "init": "weighted", "pad_to": 32}))
+    apply_extension(told, place, tmp_path / "kept")
+    file = "model.safetensors"
+    assert (tmp_path / "kept" / file).read_bytes() == (tmp_path / "given" / file).read_bytes()
+    apply_extension(told, place, tmp_path / "other", method="mean", pad_to=1)
+    assert read_tensors(tmp_path / "other" / file)["lm_head.weight"].shape == (15, 8)
+
+
 def test_a_row_that_a_token_of_the_model_owns_is_not_given_away(tmp_path: Path) -> None:
     base = saved(byte_level(), tmp_path / "base")
     koktok.extend(base, LINES, tmp_path / "ext", add=4, segmenter="whitespace", cache=False, holdout=0.0)

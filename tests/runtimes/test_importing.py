@@ -396,7 +396,7 @@ def test_lowercase_comes_from_the_config_or_the_caller(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\na\nA\nab\n")
     assert load(tmp_path).encode("A").pieces == ["A"]
     assert load(tmp_path, lowercase=True).encode("A").pieces == ["a"]
-    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}')
     assert load(tmp_path).encode("A").pieces == ["a"]
 
 

@@ -43,9 +43,13 @@ def void(_: object) -> None:
 @pytest.fixture
 def folders(trained: Callable[..., Path], tmp_path: Path) -> dict[str, Path]:
     shutil.copytree(trained(), tmp_path / "trained")
-    api.load(tmp_path / "trained" / "tokenizer.json").save(tmp_path / "imported")
+    others = tmp_path / "others"
+    others.mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(tmp_path / "trained" / name, others)
+    api.load(others).save(tmp_path / "imported")
     api.load(tmp_path / "trained" / "tokenizer.model").save(tmp_path / "sp")
-    return {name: tmp_path / name for name in ("trained", "imported", "sp")}
+    return {name: tmp_path / name for name in ("trained", "imported", "sp", "others")}
 
 
 @pytest.mark.parametrize("what", IN_THE_WAY)
@@ -58,6 +62,7 @@ def folders(trained: Callable[..., Path], tmp_path: Path) -> dict[str, Path]:
         ("imported", "tokenizer.json"),
         ("imported", "tokenizer_config.json"),
         ("sp", "tokenizer.model"),
+        ("others", "tokenizer_config.json"),
     ],
 )
 def test_a_file_of_a_folder(name: str, file: str, what: str, folders: dict[str, Path]) -> None:

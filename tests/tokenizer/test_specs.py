@@ -170,21 +170,6 @@ def test_wordpiece_counts_its_unknowns(tmp_path: Path) -> None:
     assert len(subject.special_ids) == 4
 
 
-def test_wordpiece_over_jamo_gets_jamo(tmp_path: Path) -> None:
-    vocab = tmp_path / "vocab.txt"
-    pieces = [unicodedata.normalize("NFD", piece) for piece in ("나", "##는", "간", "##다", "하")] + ["##\u11ab"]
-    vocab.write_text("\n".join(["[PAD]", "[UNK]", *pieces]), "utf-8")
-    subject = load(f"wordpiece:{vocab}")
-    assert "NFKD" in subject.notes[0]
-    row = subject.encode_lines(["나는 한다"])
-    assert row.spans.tolist() == [[0, 1], [1, 2], [3, 4], [3, 4], [4, 5]]
-    assert cuts_of(subject.encode_lines(["한다"]), ["한다"]) == [[1]]
-    imported = load(vocab)
-    assert imported.encode("나는 한다").ids == row.ids.tolist()
-    assert imported.save(tmp_path / "imported")
-    assert load(tmp_path / "imported").encode("나는 한다").offsets == [tuple(span) for span in row.spans.tolist()]
-
-
 def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
     path = tmp_path / "own.tiktoken"
     ranks = [bytes([b]) for b in range(256)] + ["가".encode()[:2], "가".encode()]

@@ -13,7 +13,7 @@ from conftest import koktok
 from tiny_bases import byte_level, sentencepiece_model
 from tokenizers import processors
 
-from koktok.errors import MissingExtraError, UsageError
+from koktok.errors import MissingExtraError
 from koktok.extension.base_tokenizer import open_base
 from koktok.tokenizer.open import load
 from koktok.verification import verify
@@ -90,7 +90,7 @@ def test_code_of_the_folder_is_not_run(tmp_path: Path) -> None:
     place = folder_of(tmp_path / "code", "EvilTokenizer", auto_map={"AutoTokenizer": ["evil.Evil", None]})
     (place / "evil.py").write_text("raise SystemExit('ran')")
     report = verify(place)
-    assert (report.passed, outcomes(report)["transformers"]) == (False, "fail")
+    assert (report.passed, outcomes(report)) == (False, {"loads": "fail"})
 
 
 def test_a_broken_tokenizer_json_is_a_finding(tmp_path: Path) -> None:
@@ -107,12 +107,15 @@ def test_without_transformers_the_error_has_the_command(tmp_path: Path, monkeypa
         verify(place)
 
 
-def test_an_imported_tokenizer_is_compared_too_and_takes_no_exports(tmp_path: Path) -> None:
-    place = folder_of(tmp_path / "foreign", "PreTrainedTokenizerFast")
-    saved = load(place / "tokenizer.json").save(tmp_path / "imported")
-    assert verify(saved, [PARTING]).passed
-    with pytest.raises(UsageError, match="expected no exports"):
-        verify(saved, exports=[place])
+def test_an_imported_tokenizer_is_compared_with_what_it_was_imported_from(tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "foreign", "PreTrainedTokenizerFast", eos_token="<|end|>")
+    saved = load(place).save(tmp_path / "imported")
+    assert verify(saved, [PARTING], exports=[place]).passed
+    for name, config in (("other", {"bos_token": "<|end|>"}), ("more", {"eos_token": "<|end|>", "pad_token": "f"})):
+        other = folder_of(tmp_path / name, "PreTrainedTokenizerFast", **config)
+        report = outcomes(verify(saved, [PARTING], exports=[other]))
+        assert report[f"special tokens by role: {other} in transformers"] == "fail"
+        assert (report[f"ids: {other} in transformers"] == "fail") == (name == "more")  # <|end|> is a token of both
 
 
 def test_roles_lie_in_the_matrix_and_agree_with_the_configuration(tmp_path: Path) -> None:

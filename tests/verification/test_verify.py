@@ -378,3 +378,14 @@ def test_examples_show_ids_from_the_first_difference(trained: Trained, monkeypat
     ids = load(trained()).encode(line).ids
     examples = of(verify(trained(), [line]), "ids: tokenizer.json").examples
     assert f"from token 3 on [0] in place of {str(ids[3:])[:40]}" in examples[0]
+
+
+def test_another_role_in_the_configuration_is_found(trained: Trained, tmp_path: Path) -> None:
+    folder = shutil.copytree(trained(), tmp_path / "edited")
+    file = folder / "tokenizer_config.json"
+    config = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps({**config, "unk_token": "<pad>"}), encoding="utf-8")
+    report = verify(folder, ["가"])
+    found = {finding.check: finding for finding in report.findings}
+    assert found["special tokens by role: transformers"].examples[0].startswith("'unk_token': ")
+    assert not report.passed

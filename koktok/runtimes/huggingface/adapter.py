@@ -1,4 +1,4 @@
-"""`hf:`, `wordpiece:` and `gpt2:`, by the tokenizers library."""
+"""`hf:`, by the tokenizers library."""
 
 from __future__ import annotations
 
@@ -11,21 +11,33 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-from koktok.errors import ArtifactError, asking
+from koktok.errors import ArtifactError, UsageError, asking
 from koktok.files import read_utf8
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable, Spans
 from koktok.model.vocab import BYTE_OF
-from koktok.runtimes.huggingface.added_tokens import SAVED, files_beside, folder_tokens, json_of
+from koktok.runtimes.huggingface.config_files import SAVED, json_of, roles_of
 from koktok.runtimes.huggingface.tokenizer_json import check_sparse, checked_json, in_version_1, parsed
-from koktok.runtimes.huggingface.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
+
+
+def tokenizers_library() -> Any:
+    """The library `tokenizers` in a version that loads, saves and has offsets, which 1.0 has not yet."""
+    import tokenizers
+
+    if not hasattr(tokenizers.Tokenizer, "from_str"):
+        raise UsageError(
+            f"expected tokenizers 0.21 to 0.x, got {tokenizers.__version__}, which has no `Tokenizer.from_str`",
+            hint="pip install 'tokenizers<1'",
+        )
+    return tokenizers
+
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
 class HuggingFace(LibraryTokenizer):
-    """A tokenizer.json."""
+    """A tokenizer.json, with the tokenizer_config.json and the chat template beside it."""
 
     library: ClassVar[str] = "tokenizers"
     cuts_specials = has_template = reads_specials = True
@@ -48,11 +60,6 @@ class HuggingFace(LibraryTokenizer):
             raise ArtifactError(f"`{spec}` is not a tokenizer.json: it has no model")
         if form.get("version") == "2.0":
             form = in_version_1(form)
-            self.text = text = json.dumps(form, ensure_ascii=False)
-        self.folder = folder_tokens(self.beside, spec, form)
-        rows = self.folder.place(_table(model), form.get("added_tokens") or ())
-        if len(rows) > len(form.get("added_tokens") or ()):
-            form = {**form, "added_tokens": rows}
             self.text = text = json.dumps(form, ensure_ascii=False)
         self._spec, self.content = spec, dict(form)
         self.strict = self._load()
@@ -162,8 +169,14 @@ class HuggingFace(LibraryTokenizer):
         """Added tokens that are marked as special."""
         return self._special
 
+    @cached_property
+    def roles(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Special tokens by their role, as tokenizer_config.json says; without one, recognized by their spelling."""
+        config = json_of(self.beside, "tokenizer_config.json", self._spec)
+        return roles_of(config) if config else super().roles
+
     def files(self) -> dict[str, str | bytes]:
-        """tokenizer.json, unchanged if it has all tokens of the folder, and the files beside it."""
+        """tokenizer.json, unchanged, and the files beside it."""
         return {"tokenizer.json": self.text, **{name: self.beside[name] for name in SAVED if name in self.beside}}
 
 
@@ -175,18 +188,12 @@ def _types(part: Any) -> Collection[str]:
     return set().union(*map(_types, part)) if isinstance(part, list) else set()
 
 
-def _table(model: Mapping[str, Any]) -> dict[str, int]:
-    """The ids of a model's pieces."""
-    rows = model.get("vocab") or {}
-    return dict(rows) if isinstance(rows, dict) else {row[0]: i for i, row in enumerate(rows)}
-
-
 def open_hf(spec: str, path: Path) -> HuggingFace:
-    """A tokenizer.json, checked."""
+    """A tokenizer.json alone, checked."""
     name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
     text = read_utf8(path)
     content = checked_json(text, str(path))
-    opened = HuggingFace(text, files_beside(path), spec=spec, name=name, content=content)
+    opened = HuggingFace(text, spec=spec, name=name, content=content)
     for token in content.get("added_tokens") or ():  # the library may assign other ids
         expected, got = token["id"], opened.strict.token_to_id(token["content"])
         if got != expected:
@@ -194,27 +201,4 @@ def open_hf(spec: str, path: Path) -> HuggingFace:
                 f"`{path}` gives {token['content']!r} the id {expected}, and the tokenizers library {got}",
                 hint="ids of added tokens follow the vocabulary without a gap",
             )
-    return opened
-
-
-def open_gpt2(spec: str, path: Path) -> HuggingFace:
-    """A vocab.json with the merges.txt beside it."""
-    return HuggingFace(gpt2_json(path), files_beside(path), spec=spec, name=path.resolve().parent.name)
-
-
-def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> HuggingFace:
-    """A vocab.txt of BERT."""
-    beside = files_beside(path)
-    config, roles = json_of(beside, "tokenizer_config.json", spec), folder_tokens(beside, spec).roles
-    text = wordpiece_json(path, config, roles, lowercase=lowercase)
-    name = path.resolve().parent.name if path.stem == "vocab" else path.stem
-    notes = [
-        Note(
-            "WordPiece: spaces are lost, and a word with an unknown character is one unknown token",
-            "WordPiece: 공백은 사라지고, 모르는 글자가 든 어절은 통째로 미등록 토큰",
-        )
-    ]
-    opened = HuggingFace(text, beside, spec=spec, name=name, notes=notes)
-    if reads_jamo(opened.tokens):
-        opened.notes = (Note("input NFKD (conjoining jamo)", "입력을 NFKD(첫가끝 자모)로 바꿈"), *opened.notes)
     return opened

@@ -13,14 +13,23 @@ from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes.conversion import agreement, hf_files
 from koktok.runtimes.folder import TOKENIZER
 from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
-from koktok.runtimes.huggingface.auto import Transformers
+from koktok.runtimes.huggingface.auto_tokenizer import Transformers
 from koktok.runtimes.huggingface.tokenizer_json import in_version_2, refuses, tokenizer_json
 from koktok.runtimes.library import PROBES, LibraryTokenizer
 from koktok.runtimes.probe import PROBE, probe_json
 from koktok.runtimes.runtime import Opening, Reader, Runtime
 
 LOOKS = (
-    *("style", "template", "eos", "chat_template", "model_max_length", "padding_side", "truncation_side", "trim_offsets"),
+    *(
+        "style",
+        "template",
+        "eos",
+        "chat_template",
+        "model_max_length",
+        "padding_side",
+        "truncation_side",
+        "trim_offsets",
+    ),
     "pad_to_multiple",
 )
 """Fields of the recipe that may be another's in a folder for transformers: the ids of text stay the same."""

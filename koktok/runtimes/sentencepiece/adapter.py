@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import groupby
@@ -14,7 +14,6 @@ from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
-from koktok.runtimes.huggingface.added_tokens import SAVED, FolderTokens, files_beside, folder_tokens
 from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
 from koktok.runtimes.sentencepiece.message import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
 
@@ -29,7 +28,6 @@ class SentencePiece(LibraryTokenizer):
     def __init__(
         self,
         data: bytes,
-        beside: Mapping[str, bytes] | None = None,
         *,
         spec: str = "tokenizer.model",
         name: str = "tokenizer",
@@ -37,10 +35,8 @@ class SentencePiece(LibraryTokenizer):
     ) -> None:
         import sentencepiece
 
-        self.beside = dict(beside or {})
-        self.folder = folder_tokens(self.beside, spec)
+        self.data = data
         try:
-            self.data = data = with_tokens(data, self.folder)
             self.proto = ModelProto(data)
             self._pieces = [row.piece for row in self.proto.pieces]
         except ValueError as error:
@@ -75,7 +71,7 @@ class SentencePiece(LibraryTokenizer):
     def __reduce__(self) -> tuple[Any, ...]:
         return (
             partial(SentencePiece, spec=self.spec, name=self.name, notes=self.notes),
-            (self.data, self.beside),
+            (self.data,),
             {"signature": self.signature},
         )
 
@@ -131,24 +127,29 @@ class SentencePiece(LibraryTokenizer):
         return self._pieces
 
     def files(self) -> dict[str, str | bytes]:
-        """The model, unchanged if it has all tokens of the folder, and the files beside it."""
-        return {"tokenizer.model": self.data, **{name: self.beside[name] for name in SAVED if name in self.beside}}
+        """The model, unchanged."""
+        return {"tokenizer.model": self.data}
 
 
 def open_sp(spec: str, path: Path) -> SentencePiece:
     """A .model file."""
     name = path.resolve().parent.name if path.stem in ("tok", "tokenizer", "spiece", "m") else path.stem
-    return SentencePiece(read_bounded(path), files_beside(path), spec=spec, name=name)
+    return SentencePiece(read_bounded(path), spec=spec, name=name)
 
 
-def with_tokens(data: bytes, folder: FolderTokens) -> bytes:
-    """A model with the tokens that its folder adds: special ones as control symbols, others as user-defined ones."""
+def with_tokens(data: bytes, added: Iterable[Mapping[str, Any]]) -> bytes | None:
+    """A model with the added tokens of a tokenizer.json: special ones as control symbols, others as user-defined ones.
+
+    None if one of them has the id of another piece, or one after a gap.
+    """
     proto, same = ModelProto(data), True
-    for token in folder.place({row.piece: i for i, row in enumerate(proto.pieces)}):
-        kind = CONTROL if token["special"] else USER_DEFINED
-        if token["id"] == len(proto.pieces):
+    for token in sorted(added, key=lambda row: int(row["id"])):
+        kind, i = CONTROL if token["special"] else USER_DEFINED, int(token["id"])
+        if i == len(proto.pieces):
             proto.add(token["content"], 0.0, kind)
-        elif (piece := proto.pieces[token["id"]]).type in (NORMAL, UNUSED):
+        elif i > len(proto.pieces) or proto.pieces[i].piece != token["content"]:
+            return None
+        elif (piece := proto.pieces[i]).type in (NORMAL, UNUSED):
             piece.type = kind
         else:
             continue

@@ -15,7 +15,6 @@ from koktok.files import read_utf8, typed
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
 from koktok.model.vocab import BYTE_CHARS
-from koktok.runtimes.huggingface.added_tokens import SAVED, files_beside, folder_tokens
 from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
 from koktok.runtimes.tiktoken import ranks as tiktoken
 from koktok.runtimes.tiktoken.ranks import VOCABULARIES, RanksPattern, published
@@ -30,20 +29,13 @@ class Tiktoken(LibraryTokenizer):
     def __init__(
         self,
         ranks: tiktoken.Ranks,
-        beside: Mapping[str, bytes] | None = None,
         *,
         spec: str = "",
         name: str = "",
         notes: Sequence[Note] = (),
     ) -> None:
         spec = spec or ranks.name
-        self.beside = dict(beside or {})
-        self.folder = folder_tokens(self.beside, spec)
-        table = {"".join(BYTE_CHARS[byte] for byte in piece): i for piece, i in ranks.ranks.items()}
-        placed = self.folder.place({**table, **ranks.specials}, gaps=True)
-        self.ranks = ranks = replace(
-            ranks, specials={**ranks.specials, **{row["content"]: row["id"] for row in placed}}
-        )
+        self.ranks = ranks
         self._runner = ranks.encoding()
         whole = hashlib.sha256(ranks.pattern.encode())
         for written, i in sorted(ranks.ranks.items(), key=lambda row: row[1]):
@@ -62,7 +54,7 @@ class Tiktoken(LibraryTokenizer):
     def __reduce__(self) -> tuple[Any, ...]:
         return (
             partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes),
-            (self.ranks, self.beside),
+            (self.ranks,),
             {"signature": self.signature},
         )
 
@@ -123,17 +115,14 @@ class Tiktoken(LibraryTokenizer):
         return self.ranks.specials
 
     def files(self) -> dict[str, str | bytes]:
-        """The files of `koktok.runtimes.tiktoken.ranks`, and the files beside the ranks."""
-        return {
-            **tiktoken.files(self.ranks),
-            **{name: self.beside[name] for name in SAVED if name in self.beside},
-        }
+        """The files of `koktok.runtimes.tiktoken.ranks`."""
+        return {**tiktoken.files(self.ranks)}
 
 
 def open_tiktoken(spec: str, path: Path, pattern: str = "") -> Tiktoken:
     """A file of `base64 rank` lines with a pattern by name or in another file; or koktok's export, which has both."""
     if path.is_dir():
-        return Tiktoken(tiktoken.load(path), files_beside(path / tiktoken.SPEC), spec=spec)
+        return Tiktoken(tiktoken.load(path), spec=spec)
     known = published(pattern or path.stem)
     if known is None and pattern and Path(pattern).is_file():
         known = RanksPattern(read_utf8(Path(pattern)).rstrip("\n"))
@@ -164,10 +153,10 @@ def _opened(
         )
     ranks = tiktoken.Ranks(path.stem, known.regex, tiktoken.ranks_from_text(read_utf8(path), str(path)), {})
     given = known.specials_of(ranks) if specials is None else specials
-    return Tiktoken(replace(ranks, specials=dict(given)), files_beside(path), spec=spec)
+    return Tiktoken(replace(ranks, specials=dict(given)), spec=spec)
 
 
 def open_tekken(spec: str, path: Path) -> Tiktoken:
     """A tekken.json of Mistral: ranks, pattern and control tokens in one file."""
     ranks = tiktoken.ranks_from_tekken(read_utf8(path), str(path), path.stem)
-    return Tiktoken(ranks, files_beside(path), spec=spec)
+    return Tiktoken(ranks, spec=spec)
