@@ -61,6 +61,9 @@ ROWS: Final = {
 }
 """In the order in which they run: a study that is cut short has the principal ones."""
 
+FIRST: Final = tuple(ROWS)[:11]
+"""Those that have all their seeds before the others have more than one."""
+
 PRIMARY: Final = (
     ("lm", "sp"), ("lm", "sp-lm"), ("bpe", "hf"), ("bpe", "sp"), ("bpe", "sp-bpe"),
     ("aligned", "sp"), ("aligned", "sp-aligned"), ("aligned", "moved"),

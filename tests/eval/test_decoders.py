@@ -1,0 +1,213 @@
+"""eval/study, size `cpu`: pairs, what is asked, and runs that are stopped, repeated, refused and judged."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eval.study.asked import COLUMNS, Asked, going_on, packed
+from eval.study.data import Lists, Prepared
+from eval.study.pairs import Words, class_of, pairs_of, prompts_of, read_pairs, write_pairs
+from eval.study.rows import FIRST, KOKTOK, PAIRS, PRIMARY, ROWS, peers
+from eval.study.sizes import SIZES
+from koktok.adapters import load
+from koktok.metrics import Text
+
+PLAN = (Path(__file__).parents[2] / "eval" / "PLAN.md").read_text(encoding="utf-8")
+SIZE = replace(SIZES["cpu"], layers=1, width=32, context=48, batch=2, bytes_read=6_000, rates=(0.01, 0.02), sweep=0.25)
+LINES = [f"{a}{b} {c}{d}다" for a in "나너그우" for b in "는은도만" for c in "먹보가오" for d in "았었는겠"]
+TRUE = [
+    "우리는 어제 남규리를 만났다고 한다.",
+    "그 사람은 집에서는 밥을 먹지 않았다고 말한다.",
+    "친구가 큰 산을 보았다.",
+]
+
+
+@pytest.fixture
+def torch() -> object:
+    found = pytest.importorskip("torch", reason="the extra `train` is not installed")
+    threads = found.get_num_threads()
+    found.set_num_threads(1)
+    yield found
+    found.set_num_threads(threads)
+
+
+def asked_of(lines: list[str]) -> Asked:
+    words = Words(lines)
+    test = {"a": lines[:60], "b": lines[60:80]}
+    pairs = pairs_of({"a": TRUE}, words)
+    return Asked({"a": lines}, Text.of(test), lines[80:100], pairs, prompts_of({"a": [TRUE[1] * 2]}), words)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """What `prepare` writes of two rows whose tokens are bytes."""
+    asked = asked_of(LINES)
+    known = {name: packed(tmp_path / "data" / name, asked, load("bytes")) for name in ("sp", "lm")}
+    (tmp_path / "data" / "asked.json").write_text(json.dumps(asked.about() | {"rows": known}), encoding="utf-8")
+    return tmp_path
+
+
+# ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_plan_names_every_row() -> None:
+    assert all(f"`{name}`" in PLAN for name in ROWS)
+    assert {name for pair in PAIRS for name in pair} == {*ROWS}
+    assert {name for pair in PRIMARY for name in pair} <= {*FIRST}
+    assert len({*PAIRS}) == len(PAIRS)
+    assert {row.peer for row in ROWS.values() if not row.equal} <= {*peers()}
+    assert {row.equal for row in ROWS.values() if row.equal} == {*KOKTOK}
+
+
+# ── what is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_pairs_break_one_rule_each() -> None:
+    found = {(pair.kind, pair.stem): pair for pair in pairs_of({"a": TRUE}, Words(["남규리는 남규리 밥을"]))}
+    wrong = {key: pair.bad for key, pair in found.items()}
+    assert wrong["을/를", "남규리"] == "우리는 어제 남규리을 만났다고 한다."
+    assert found["을/를", "남규리"].frequency == 2
+    assert "사람는" in wrong.get(("은/는", "사람"), "사람는")
+    assert {kind for kind, _ in wrong} >= {"을/를"}
+    for pair in found.values():
+        assert pair.good != pair.bad
+        assert pair.good[: pair.at] == pair.bad[: pair.at]
+
+
+def test_a_file_of_pairs_comes_back(tmp_path: Path) -> None:
+    pairs = pairs_of({"a": TRUE}, Words(TRUE))
+    write_pairs(tmp_path / "pairs.jsonl", pairs)
+    assert pairs == read_pairs(tmp_path / "pairs.jsonl")
+    assert pairs
+
+
+def test_every_character_and_token_has_a_column(work: Path) -> None:
+    asked, data = asked_of(LINES), Prepared(work, "sp")
+    about = asked.about()
+    assert np.sum(about["characters"]) == sum(len(line) + 1 for line in asked.test.lines)
+    assert len(about["characters"]) == len(about["source"]) == 3  # 50 and 10 lines of one source, 20 of another
+    for name in ("columns", "unknown"):
+        assert data.lists[name].ends.tolist() == data.lists["test"].ends.tolist()
+    line, columns = asked.test.lines[0], next(iter(data.lists["columns"])).tolist()
+    assert line == "나는 먹았다"
+    first, second = class_of(asked.words.counts["나는"]), class_of(asked.words.counts["먹았다"])
+    assert columns == [5 + first] * 6 + [second] * 10 + [COLUMNS - 1]
+
+
+def test_a_second_part_goes_on_without_a_space() -> None:
+    assert going_on(load("bytes"), ["리는 간다"]) == [[*"리는 간다".encode()]]
+
+
+# ── runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_head_has_the_gradient_of_pytorch(torch: object) -> None:
+    from eval.study.model import CHUNK, MeanNats, nats
+
+    torch.manual_seed(0)
+    n = CHUNK + 7
+    hidden, weight = torch.randn(n, 16, requires_grad=True), torch.randn(64, 16, requires_grad=True)
+    shares, targets = torch.randn(64), torch.randint(0, 60, (n,))
+    shares[60:] = -math.inf
+    torch.nn.functional.cross_entropy(hidden @ weight.T + shares, targets).backward()
+    expected = hidden.grad.clone(), weight.grad.clone()
+    hidden.grad = weight.grad = None
+    loss = MeanNats.apply(hidden, weight, shares, targets)
+    (2 * loss).backward()
+    assert torch.allclose(hidden.grad, 2 * expected[0], atol=1e-6)
+    assert torch.allclose(weight.grad, 2 * expected[1], atol=1e-5)
+    with torch.no_grad():
+        assert torch.allclose(nats(hidden, weight, shares, targets).mean(), loss)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_bits_of_lines_are_those_of_their_tokens(torch: object) -> None:
+    from eval.study.decoders import bits_of
+    from eval.study.model import Transformer
+
+    torch.manual_seed(0)
+    model = Transformer(SIZE, 64, causal=True, shares=torch.randn(64)).eval()
+    random = np.random.default_rng(0)
+    rows = Lists.of([random.integers(0, 60, n).tolist() for n in (1, 8, 9, 30, 3)])
+    with torch.no_grad():
+        found = bits_of(model, rows, 63, 8)
+        for k, row in enumerate(rows):
+            ids = torch.tensor([63, *row.tolist()])[None, :9]
+            scores = model.scores(model(ids[:, :-1]))[0].log_softmax(-1)
+            for i in range(ids.shape[1] - 1):
+                assert found[rows.ends[k] + i] == pytest.approx(
+                    -float(scores[i, ids[0, i + 1]]) / math.log(2), rel=1e-4
+                )
+    assert (found > 0).all()
+
+
+def kept_cells(folder: Path) -> dict[str, dict[str, object]]:
+    import lzma
+
+    found = {file.name: json.loads(lzma.decompress(file.read_bytes())) for file in (folder / "cells").glob("*.xz")}
+    return {name: cell | {"seconds": 0} for name, cell in found.items()}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_runs_that_are_stopped_anywhere_find_the_same(
+    work: Path, torch: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    from eval.study import decoders
+
+    other = work.parent / f"{work.name}-other"
+    shutil.copytree(work, other)
+    assert decoders.train(SIZE, work, "sp|lm", 2, math.inf, "whole", 1)
+    stops = 0
+    monkeypatch.setattr(decoders, "KEEP", 0.0)
+    clock = iter(range(10_000_000))
+    monkeypatch.setattr(decoders.time, "monotonic", lambda: next(clock))
+    while not decoders.train(SIZE, other, "sp|lm", 2, 40, "whole", 1):
+        stops += 1
+    monkeypatch.undo()
+    assert stops > 5
+    whole = kept_cells(work)
+    assert kept_cells(other) == whole
+    assert len(whole) == 2 + 2, "rates and seeds: rows of the same tokens have the same cells"
+    assert not [*other.glob("cells/*.part")]
+    cells = decoders.Cells(SIZE, work, kept=work / "none")
+    marks = cells.done(decoders.Cell("lm", "whole", 0, cells.rate("lm")))["marks"]
+    assert [*marks] == ["0.667", "1"]
+    assert marks["1"]["flops"] > marks["0.667"]["flops"]
+    assert np.sum(marks["1"]["bits"]) < np.sum(marks["0.667"]["bits"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_short_run_is_the_beginning_of_the_whole_one(work: Path, torch: object) -> None:
+    from eval.study import decoders
+
+    assert decoders.train(SIZE, work, "sp", 1, math.inf, "short", 1)
+    assert decoders.train(SIZE, work, "sp", 1, math.inf, "whole", 1)
+    cells = decoders.Cells(SIZE, work, kept=work / "none")
+    short, whole = (cells.done(decoders.Cell("sp", part, 0, cells.rate("sp"))) for part in ("short", "whole"))
+    assert short["part"] == "short"
+    assert short["marks"]["0.667"] == whole["marks"]["0.667"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_cells_travel_and_stale_ones_do_not(work: Path, torch: object) -> None:
+    from eval.study import decoders
+
+    assert decoders.train(SIZE, work, "^sp$", 1, math.inf, "whole", 1)
+    kept = work / "kept"
+    (work / "cells").rename(kept)
+    cell = decoders.Cell("sp", "sweep", 100, 0.01)
+    assert decoders.Cells(SIZE, work, kept).done(cell) is not None
+    assert decoders.Cells(replace(SIZE, width=16), work, kept).done(cell) is None
+    file = work / "data" / "asked.json"
+    about = json.loads(file.read_text(encoding="utf-8"))
+    about["rows"]["sp"]["arrays"] = "other"
+    file.write_text(json.dumps(about), encoding="utf-8")
+    assert decoders.Cells(SIZE, work, kept).done(cell) is None
