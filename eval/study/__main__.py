@@ -63,7 +63,8 @@ def decoders(given: argparse.Namespace, size: Size, data: str, seconds: float) -
 
         return train(size, given.work, given.rows, seeds, seconds, given.part, given.threads)
     else:
-        from eval.study.compared import budget, figures, page
+        from eval.study.compared import figures
+        from eval.study.tables import budget, page
 
         if given.step == "plan":
             print(budget(size, given.work, seeds))

@@ -160,7 +160,7 @@ class Run:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.losses.append(round(float(loss), 4))
+        self.losses.append(round(float(loss.detach()), 4))
         if turn.mark is not None:
             self.marks[f"{turn.mark:.3g}"] = self.chosen_by() if self.cell.part == "sweep" else self.figures()
             if self.at + 1 < len(self.turns) and self.trunk is not None:
@@ -272,7 +272,8 @@ class Cells:
         return self.done(replace(cell, part="whole")) if cell.part == "short" else None
 
     def rate(self, row: str) -> float | None:
-        """The best rate of the sweep, when all its runs are done."""
+        """The best rate of the sweep of a row, or of the row that it is like, when all its runs are done."""
+        row = ROWS[row].like or row
         cells = {rate: self.done(Cell(row, "sweep", SWEEP_SEED, rate)) for rate in self.size.rates}
         bits = {rate: found["marks"]["1"]["dev"] for rate, found in cells.items() if found}
         return (

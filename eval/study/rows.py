@@ -28,6 +28,8 @@ class Row:
     peer: str = ""
     ids: int = IDS
     equal: str = ""
+    like: str = ""
+    """The row whose rate it takes; its own where it is empty."""
 
 
 KOKTOK: Final = ("lm", "bpe", "aligned", "encoder", "short", "superbpe")
@@ -40,22 +42,27 @@ ROWS: Final = {
         Row("lm", "koktok `lm`", "koktok lm"),
         Row("bpe", "koktok `bpe-bytes`, Llama 3's pattern", "koktok bpe-bytes lm"),
         Row("hf", "Hugging Face byte-level BPE, Llama 3's pattern", "HF byte-level BPE, Llama 3's pattern"),
-        Row("bpe-space", "`bpe-bytes`, a space before the first word", "koktok bpe-bytes lm, space first"),
+        Row("bpe-space", "`bpe-bytes`, a space before the first word", "koktok bpe-bytes lm, space first", like="bpe"),
         Row("aligned", "koktok `aligned`", "koktok aligned"),
-        Row("encoder", "koktok `encoder`", "koktok encoder"),
-        Row("sp-lm", "SentencePiece at the tokens of `lm`", equal="lm"),
-        Row("sp-bpe", "SentencePiece at the tokens of `bpe-bytes`", equal="bpe"),
-        Row("sp-aligned", "SentencePiece at the tokens of `aligned`", equal="aligned"),
-        Row("moved", "placebo: `aligned`, cuts moved", PLACEBOS[0].name),
-        Row("sp-encoder", "SentencePiece at the tokens of `encoder`", equal="encoder"),
+        Row("encoder", "koktok `encoder`", "koktok encoder", like="aligned"),
+        Row("sp-lm", "SentencePiece at the tokens of `lm`", equal="lm", like="sp"),
+        Row("sp-bpe", "SentencePiece at the tokens of `bpe-bytes`", equal="bpe", like="sp"),
+        Row("sp-aligned", "SentencePiece at the tokens of `aligned`", equal="aligned", like="sp-12k"),
+        Row("moved", "placebo: `aligned`, cuts moved", PLACEBOS[0].name, like="aligned"),
+        Row("sp-encoder", "SentencePiece at the tokens of `encoder`", equal="encoder", like="sp-12k"),
         Row("sp-12k", "SentencePiece Unigram, defaults, 12,000 ids", SENTENCEPIECE, 12_000),
-        Row("lm-12k", "koktok `lm`, 12,000 ids", "koktok lm", 12_000),
-        Row("superbpe", "`bpe-bytes`, SuperBPE's pattern", "koktok bpe-bytes lm, superbpe"),
-        Row("superbpe-space", "the same, a space before the first word", "koktok bpe-bytes lm, superbpe, space first"),
-        Row("short", "koktok `short`", "koktok short"),
-        Row("sp-spaces", "SentencePiece Unigram, spaces only", "SentencePiece Unigram, spaces only"),
-        Row("sp-superbpe", "SentencePiece at the tokens of `superbpe`", equal="superbpe"),
-        Row("sp-short", "SentencePiece at the tokens of `short`", equal="short"),
+        Row("lm-12k", "koktok `lm`, 12,000 ids", "koktok lm", 12_000, like="sp-12k"),
+        Row("superbpe", "`bpe-bytes`, SuperBPE's pattern", "koktok bpe-bytes lm, superbpe", like="bpe"),
+        Row(
+            "superbpe-space",
+            "the same, a space before the first word",
+            "koktok bpe-bytes lm, superbpe, space first",
+            like="bpe",
+        ),
+        Row("short", "koktok `short`", "koktok short", like="lm"),
+        Row("sp-spaces", "SentencePiece Unigram, spaces only", "SentencePiece Unigram, spaces only", like="sp"),
+        Row("sp-superbpe", "SentencePiece at the tokens of `superbpe`", equal="superbpe", like="sp"),
+        Row("sp-short", "SentencePiece at the tokens of `short`", equal="short", like="sp"),
         Row("lm-64k", "koktok `lm`, 64,000 ids", "koktok lm", 64_000),
     )
 }

@@ -76,7 +76,7 @@ CPU_RATES: Final = (0.002, 0.004, 0.008)
 ALL: Final = 1 << 40
 SIZES: Final = {
     "tiny": Size("open-ko", 8_000, 12_000, 2, 96, 256, 4, 400_000, 1 / 3, TINY_RATES, 80_000, tuned=200),
-    "cpu": Size("bench-ko", 32_000, CAP, 4, 128, 1500, 8, 8_400_000, 1 / 8, CPU_RATES, ALL, marks=(2 / 3, 1.0)),
+    "cpu": Size("bench-ko", 32_000, CAP, 4, 128, 1500, 8, 8_400_000, 1 / 4, CPU_RATES, ALL, marks=(2 / 3, 1.0)),
     "gpu": Size("bench-ko", 32_000, ALL, 8, 512, 2048, 64, 57_000_000, 1 / 10, GPU_RATES, 1_000_000),
 }
 MASKED: Final = 0.15

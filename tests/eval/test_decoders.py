@@ -211,3 +211,94 @@ def test_cells_travel_and_stale_ones_do_not(work: Path, torch: object) -> None:
     about["rows"]["sp"]["arrays"] = "other"
     file.write_text(json.dumps(about), encoding="utf-8")
     assert decoders.Cells(SIZE, work, kept).done(cell) is None
+
+
+# ── figures ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def made_up(work: Path, rows: dict[str, tuple[float, float, float]], seeds: int = 3) -> None:
+    """Cells of rows by (factor of bits, FLOPs of the whole, share of pairs that are wrong): the short run has 10 % more bits."""
+    import lzma
+
+    from eval.study import decoders
+
+    about = {"vocabulary": 32_001, "tokens": 2.0, "bytes_per_token": 5.0, "changed": 0, "digest": "x"}
+    characters = np.full((6, COLUMNS), 10).tolist()
+    asked = {
+        "text": "t", "train_bytes": 1_000, "eojeols": 9, "sources": ["a", "b", "c"], "source": [0, 0, 1, 1, 2, 2],
+        "characters": characters, "pairs": [["은/는", k % 5, "a"] for k in range(20)], "prompts": ["a"] * 4,
+        "rows": {name: about | {"arrays": name} for name in rows},
+    }  # fmt: skip
+    (work / "data").mkdir()
+    (work / "data" / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+    (work / "cells").mkdir()
+    cells = decoders.Cells(SIZE, work, work / "none")
+    common = {"seconds": 60, "processor": "some"}
+    text = np.random.default_rng(1).uniform(20, 40, (6, COLUMNS))
+    for name, (factor, flops, wrong) in rows.items():
+        runs = {decoders.Cell(name, "sweep", 100, rate): {"marks": {"1": {"dev": rate}}} for rate in SIZE.rates}
+        for seed in range(seeds):
+            pairs = [-1.0 if k < 20 * wrong else 1.0 for k in range(20)]
+            marks = {}
+            for mark, more, share in (("0.667", 1.1, 2 / 3), ("1", 1.0, 1.0)):
+                marks[mark] = {
+                    "flops": flops * share,
+                    "bits": (text * factor * more * (1 + 0.001 * seed)).tolist(),
+                    "pairs": pairs,
+                    "prompts": [[50.0, 50.0 + factor], [0.0, 0.0], [30.0, 30.0 + factor], [20.0, 20.0 + factor]],
+                }
+            runs[decoders.Cell(name, "whole", seed, SIZE.rates[0])] = {"rate": SIZE.rates[0], "marks": marks, **common}
+        for cell, found in runs.items():
+            (work / "cells" / f"{cells.name(cell)}.json.xz").write_bytes(lzma.compress(json.dumps(found).encode()))
+
+
+def test_figures_are_ratios_of_bits(tmp_path: Path, torch: object) -> None:
+    from eval.study.compared import figures
+    from eval.study.tables import page
+
+    made_up(
+        tmp_path, {"sp": (1.0, 100.0, 0.1), "lm": (0.99, 110.0, 0.1), "hf": (1.04, 95.0, 0.3), "bpe": (1.0, 100.0, 0.1)}
+    )
+    found = figures(SIZE, tmp_path, 3)
+    lm, hf = found["contrasts"]["lm − sp"], found["contrasts"]["hf − sp"]
+    assert lm["bits"]["value"] == pytest.approx(-0.01)
+    assert hf["bits"]["value"] == pytest.approx(0.04)
+    assert lm["bits"]["high"] - lm["bits"]["low"] < 1e-6, "the same ratio in every unit and seed"
+    curve = 100 / 110
+    at_equal = 0.99 * curve ** (math.log(1 / 1.1) / math.log(1.5))
+    assert lm["equal_flops"]["value"] == pytest.approx(at_equal - 1, rel=1e-3)
+    assert not lm["equal_flops"]["below"]
+    assert hf["equal_flops"]["value"] == pytest.approx(
+        1.04 / (0.95 ** (math.log(1 / 1.1) / math.log(1.5))) - 1, rel=1e-3
+    )
+    assert lm["flops"] == pytest.approx(0.1)
+    assert found["rows"]["hf"]["pairs"]["all"]["right"] == pytest.approx(0.7)
+    assert found["rows"]["hf"]["pairs"]["all"]["more"]["value"] == pytest.approx(-0.2)
+    assert found["rows"]["lm"]["prompts"]["n"] == 3
+    assert found["rows"]["lm"]["prompts"]["more"]["value"] == pytest.approx(-0.01)
+    assert {*found["not run"]} == {*ROWS} - {"sp", "lm", "hf", "bpe"}
+    tested = [pair for pair in PRIMARY if {*pair} <= {*found["rows"]}]
+    assert [" − ".join(pair) for pair in tested] == [key for key, one in found["contrasts"].items() if "holm" in one]
+    told = page(found)
+    assert told.index("`hf`: ") < told.index("`sp`: ") < told.index("`lm`: "), "losses first"
+    assert "−1.00 [−1.00, −1.00]" in told
+    assert "`aligned` (its vocabulary is not prepared)" in told
+
+
+def test_intervals_are_over_sources_and_seeds() -> None:
+    from eval.study.compared import Sample, wider
+
+    source = np.repeat([0, 1, 2], [5, 1, 10])
+    sample = Sample(source)
+    drawn = sample.draws(3, sources=True)
+    assert drawn.seeds.sum(axis=1).tolist() == [3] * len(drawn.seeds)
+    for one in range(3):
+        of_source = drawn.texts[:, source == one].sum(axis=1) / (source == one).sum()
+        assert of_source.tolist() == of_source.round().tolist(), "a source is drawn whole"
+        assert of_source.mean() == pytest.approx(1, abs=0.05)
+    assert sample.draws(3, sources=False).texts.sum(axis=1).tolist() == [16] * len(drawn.texts)
+    seeds = np.array([-0.01, 0.0, 0.01])
+    narrow = wider(seeds, np.full(100, 0.0) + np.linspace(-1e-6, 1e-6, 100), 2)
+    assert narrow.high == pytest.approx(4.30265 * 0.01 / math.sqrt(3), rel=1e-3), "Student's t of the seeds"
+    assert wider(seeds, np.linspace(-1, 1, 100), 2).high > 1
+    assert wider(seeds[:1], np.linspace(-1, 1, 100), 2).n == 1
