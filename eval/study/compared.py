@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.contrasts import RESAMPLES, Draws, plain
-from eval.study.decoders import Cell, Cells
+from eval.study.decoders import LAST, Cell, Cells
 from eval.study.pairs import CLASSES, KINDS
 from eval.study.rows import PAIRS, PRIMARY, ROWS
 from eval.study.sizes import Size
@@ -22,7 +22,6 @@ from koktok.metrics import Difference, holm
 Floats = npt.NDArray[np.float64]
 REFERENCE: Final = "sp"
 NAMES: Final = ("not in the training text", "1 to 9", "10 to 99", "100 to 999", "1,000 and more")
-LAST: Final = "1"
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,9 @@ class Figures:
         """Why a row has no figures."""
         if row not in self.asked["rows"]:
             return "its vocabulary is not prepared"
-        return "its runs are not done" if self.cells.rate(row) else "its rates are not done"
+        if self.cells.rate(row):
+            return "its runs are not done"
+        return f"the rates of `{self.cells.swept(row)}` are not done"
 
     def both(self, first: str, second: str) -> list[int]:
         """The seeds of two rows."""

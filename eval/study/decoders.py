@@ -39,6 +39,8 @@ KEEP: Final = 120.0
 """Seconds after which a cell in progress is kept once more."""
 TOKENS: Final = 4096
 """Tokens of lines that are asked at once."""
+LAST: Final = "1"
+"""The mark at the end of a run."""
 LOSSES: Final = 20
 """Steps whose mean loss is kept."""
 KEPT: Final = Path(__file__).parents[1] / "reports" / "study-cpu"
@@ -271,28 +273,29 @@ class Cells:
                 return found
         return self.done(replace(cell, part="whole")) if cell.part == "short" else None
 
+    def swept(self, row: str) -> str:
+        """The row whose sweep decides the rate of a row."""
+        return ROWS[row].like or row
+
     def rate(self, row: str) -> float | None:
-        """The best rate of the sweep of a row, or of the row that it is like, when all its runs are done."""
-        row = ROWS[row].like or row
-        cells = {rate: self.done(Cell(row, "sweep", SWEEP_SEED, rate)) for rate in self.size.rates}
-        bits = {rate: found["marks"]["1"]["dev"] for rate, found in cells.items() if found}
+        """The best rate of the sweep, when all its runs are done."""
+        cells = [self.done(Cell(self.swept(row), "sweep", SWEEP_SEED, rate)) for rate in self.size.rates]
+        bits = {found["rate"]: found["marks"][LAST]["dev"] for found in cells if found}
         return (
             min(bits, key=lambda rate: (not math.isfinite(bits[rate]), bits[rate])) if len(bits) == len(cells) else None
         )
 
     def cells(self, rows: str, seeds: int, part: str) -> Iterator[Cell]:
         """What is not done and can be run, in the order of the plan."""
-        known = [row for row in ROWS if row in self.asked["rows"] and re.search(rows, row)]
+        there = self.asked["rows"].keys()
+        known = [row for row in ROWS if {row, self.swept(row)} <= there and re.search(rows, row)]
         runs = [(row, 0) for row in known]
         for some in ([row for row in known if row in FIRST], [row for row in known if row not in FIRST]):
             runs += [(row, seed) for seed in range(1, seeds) for row in some]
         for row, seed in runs:
             rate = self.rate(row)
-            cells = (
-                [Cell(row, "sweep", SWEEP_SEED, one) for one in self.size.rates]
-                if rate is None
-                else [Cell(row, part, seed, rate)]
-            )
+            sweep = [Cell(self.swept(row), "sweep", SWEEP_SEED, one) for one in self.size.rates]
+            cells = sweep if rate is None else [Cell(row, part, seed, rate)]
             yield from (cell for cell in cells if self.done(cell) is None)
 
     def run(self, cell: Cell, until: float) -> dict[str, Any] | None:

@@ -163,7 +163,7 @@ def budget(size: Size, work: Path, seeds: int) -> str:
         done = (
             0 if rate is None else sum(cells.done(Cell(row, "whole", seed, rate)) is not None for seed in range(seeds))
         )
-        left = (seeds - done) * whole + (0 if rate else len(size.rates) * sweep)
+        left = (seeds - done) * whole + (0 if rate or cells.swept(row) != row else len(size.rates) * sweep)
         hours += left / 3600
         found.append(
             [

@@ -63,6 +63,10 @@ def test_the_plan_names_every_row() -> None:
     assert len({*PAIRS}) == len(PAIRS)
     assert {row.peer for row in ROWS.values() if not row.equal} <= {*peers()}
     assert {row.equal for row in ROWS.values() if row.equal} == {*KOKTOK}
+    swept = {name for name, row in ROWS.items() if not row.like}
+    assert {row.like for row in ROWS.values() if row.like} <= swept
+    assert ", ".join(f"`{name}`" for name in ("sp", "sp-12k", "lm", "lm-64k", "aligned")) in PLAN
+    assert swept == {"sp", "sp-12k", "lm", "lm-64k", "aligned", "bpe", "hf"}
 
 
 # ── what is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -236,7 +240,10 @@ def made_up(work: Path, rows: dict[str, tuple[float, float, float]], seeds: int 
     common = {"seconds": 60, "processor": "some"}
     text = np.random.default_rng(1).uniform(20, 40, (6, COLUMNS))
     for name, (factor, flops, wrong) in rows.items():
-        runs = {decoders.Cell(name, "sweep", 100, rate): {"marks": {"1": {"dev": rate}}} for rate in SIZE.rates}
+        runs = {
+            decoders.Cell(name, "sweep", 100, rate): {"rate": rate, "marks": {"1": {"dev": rate}}}
+            for rate in SIZE.rates
+        }
         for seed in range(seeds):
             pairs = [-1.0 if k < 20 * wrong else 1.0 for k in range(20)]
             marks = {}
@@ -277,6 +284,7 @@ def test_figures_are_ratios_of_bits(tmp_path: Path, torch: object) -> None:
     assert found["rows"]["lm"]["prompts"]["n"] == 3
     assert found["rows"]["lm"]["prompts"]["more"]["value"] == pytest.approx(-0.01)
     assert {*found["not run"]} == {*ROWS} - {"sp", "lm", "hf", "bpe"}
+    assert found["not run"]["aligned"] == "its vocabulary is not prepared"
     tested = [pair for pair in PRIMARY if {*pair} <= {*found["rows"]}]
     assert [" − ".join(pair) for pair in tested] == [key for key, one in found["contrasts"].items() if "holm" in one]
     told = page(found)
