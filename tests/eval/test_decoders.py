@@ -151,6 +151,20 @@ def test_bits_of_lines_are_those_of_their_tokens(torch: object) -> None:
     assert (found > 0).all()
 
 
+def test_a_branch_ends_at_every_mark(torch: object) -> None:
+    from eval.study.decoders import FALL, WARM, turns
+
+    found = turns(300, (2 / 3, 1.0))
+    ends = [k for k, turn in enumerate(found) if turn.mark]
+    begins = [k for k, turn in enumerate(found) if turn.begins]
+    assert [found[k].text for k in ends] == [199, 299]
+    assert [end - begin + 1 for begin, end in zip(begins, ends, strict=True)] == [round(200 * FALL), round(300 * FALL)]
+    trunk = [turn.text for turn in found[: begins[0]] + found[ends[0] + 1 :]]
+    assert trunk == [*range(300)], "a step of the text is read once but for what a branch reads before the trunk"
+    assert found[WARM - 1].factor == found[begins[0]].factor == found[ends[0] + 1].factor == 1
+    assert found[ends[0]].factor == pytest.approx(1 / round(200 * FALL))
+
+
 def kept_cells(folder: Path) -> dict[str, dict[str, object]]:
     import lzma
 
