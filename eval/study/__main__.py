@@ -4,14 +4,17 @@
     python -m eval.study plan    --size … --work FOLDER
     python -m eval.study train   --size … --work FOLDER [--minutes 9] [--rows REGEX] [--seeds 3]
     python -m eval.study report  --size … --work FOLDER [--out FILE.json]
+    python -m eval.study all     --size cpu --work FOLDER [--data …] [--minutes 9]
     python -m eval.study pairs   --size cpu --work FOLDER [--data …]
+    python -m eval.study keep    --size cpu --work FOLDER
 
 `prepare` wants koktok and no GPU, `train` FOLDER/data, numpy and PyTorch; `plan` prints the budget of what was prepared. Every run of
 `train` is kept when it is done, so the same command goes on where it was stopped. `--rows REGEX` and `--seeds 5` take a part.
 
 Size `cpu` (part 3) stops and goes on inside a run, too; several `train` may share a work folder; `--part short` runs a third of the text,
-by which a setting is chosen. Cells that came with the repository (reports/study-cpu) count as done, and `report` reads them without a
-work folder's data. `pairs` writes FOLDER/pairs.jsonl, minimal pairs for any model (`eval/study/pairs.py` has its format).
+by which a setting is chosen. `all` is `prepare`, `train` and `report`. `keep` puts finished cells into reports/study-cpu, to be committed:
+there they count as done on every machine, and `report` needs nothing else. `pairs` writes FOLDER/pairs.jsonl, minimal pairs for any
+model (`eval/study/pairs.py` has its format).
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m eval.study", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("step", choices=["plan", "prepare", "train", "report", "pairs"])
+    parser.add_argument("step", choices=["plan", "prepare", "train", "report", "pairs", "keep", "all"])
     parser.add_argument("--size", choices=SIZES, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--data", help="prepare: another text than the plan's")
@@ -53,24 +56,29 @@ def main() -> None:
 
 def decoders(given: argparse.Namespace, size: Size, data: str, seconds: float) -> bool:
     """A step of part 3; whether it came to its end."""
-    seeds = given.seeds or 3
-    if given.step in ("prepare", "pairs"):
+    seeds, done = given.seeds or 3, True
+    if given.step in ("prepare", "pairs", "all"):
         from eval.study.asked import prepare
 
-        prepare(size, given.work, data, given.rows if given.step == "prepare" else "(?!)")
-    elif given.step == "train":
+        prepare(size, given.work, data, "(?!)" if given.step == "pairs" else given.rows)
+    if given.step in ("train", "all"):
         from eval.study.decoders import train
 
-        return train(size, given.work, given.rows, seeds, seconds, given.part, given.threads)
-    else:
+        done = train(size, given.work, given.rows, seeds, seconds, given.part, given.threads)
+    if given.step in ("report", "all"):
         from eval.study.compared import figures
-        from eval.study.tables import budget, page
+        from eval.study.tables import page
 
-        if given.step == "plan":
-            print(budget(size, given.work, seeds))
-        else:
-            tell(figures(size, given.work, seeds), page, given.out)
-    return True
+        tell(figures(size, given.work, seeds), page, given.out)
+    if given.step == "plan":
+        from eval.study.tables import budget
+
+        print(budget(size, given.work, seeds))
+    if given.step == "keep":
+        from eval.study.decoders import Cells
+
+        Cells(size, given.work).keep()
+    return done
 
 
 def both_kinds(given: argparse.Namespace, size: Size, data: str, seconds: float) -> bool:
@@ -84,8 +92,8 @@ def both_kinds(given: argparse.Namespace, size: Size, data: str, seconds: float)
         from eval.study.train import train
 
         return train(size, given.work, given.rows, seeds, seconds)
-    elif given.step == "pairs":
-        sys.exit("expected --size cpu, whose text pairs are made of")
+    elif given.step in ("pairs", "keep", "all"):
+        sys.exit(f"expected --size cpu for `{given.step}`, got {given.size}")
     else:
         from eval.study.report import figures, page, plan
 

@@ -248,12 +248,34 @@ class Cells:
 
     @cached_property
     def asked(self) -> dict[str, Any]:
-        """What figures are of; of the repository's cells where nothing is prepared."""
-        place = self.work / "data" / "asked.json"
-        found: dict[str, Any] = json.loads(
-            (place if place.exists() else self.kept / "asked.json").read_text(encoding="utf-8")
-        )
+        """What figures are of, with the rows of the work folder and those of the repository's cells, if both are of the same text."""
+        found: dict[str, Any] = {}
+        for place in (self.kept / "asked.json", self.work / "data" / "asked.json"):
+            if place.exists():
+                read = json.loads(place.read_text(encoding="utf-8"))
+                rows = found.get("rows", {}) if found | {"rows": None} == read | {"rows": None} else {}
+                found = read | {"rows": rows | read["rows"]}
+        if not found:
+            sys.exit(f"`{self.work}` has no data; first: python -m eval.study prepare --size cpu --work {self.work}")
         return found
+
+    def is_here(self, row: str) -> bool:
+        """Whether the row can be run in this work folder."""
+        return (self.work / "data" / row / "ids.npz").exists()
+
+    def keep(self) -> None:
+        """Put finished cells, and what their figures are of, with those of the repository."""
+        place = self.kept / "asked.json"
+        before = json.loads(place.read_text(encoding="utf-8"))["rows"] if place.exists() else {}
+        rows = self.asked["rows"]
+        if other := [row for row in before if before[row]["arrays"] != rows.get(row, {}).get("arrays")]:
+            print(
+                f"other vocabularies or texts than the cells that were kept, which no longer count: {', '.join(other)}",
+                file=sys.stderr,
+            )
+        write_file(place, json.dumps(self.asked, ensure_ascii=False).encode())
+        for file in sorted((self.work / "cells").glob("*.json.xz")):
+            write_file(self.kept / file.name, file.read_bytes())
 
     def name(self, cell: Cell) -> str:
         """The name of a cell's file: a digest of all that decides it."""
@@ -287,8 +309,7 @@ class Cells:
 
     def cells(self, rows: str, seeds: int, part: str) -> Iterator[Cell]:
         """What is not done and can be run, in the order of the plan."""
-        there = self.asked["rows"].keys()
-        known = [row for row in ROWS if {row, self.swept(row)} <= there and re.search(rows, row)]
+        known = [row for row in ROWS if self.is_here(row) and re.search(rows, row)]
         runs = [(row, 0) for row in known]
         for some in ([row for row in known if row in FIRST], [row for row in known if row not in FIRST]):
             runs += [(row, seed) for seed in range(1, seeds) for row in some]
@@ -296,7 +317,7 @@ class Cells:
             rate = self.rate(row)
             sweep = [Cell(self.swept(row), "sweep", SWEEP_SEED, one) for one in self.size.rates]
             cells = sweep if rate is None else [Cell(row, part, seed, rate)]
-            yield from (cell for cell in cells if self.done(cell) is None)
+            yield from (cell for cell in cells if self.is_here(cell.row) and self.done(cell) is None)
 
     def run(self, cell: Cell, until: float) -> dict[str, Any] | None:
         """Train from where it was kept, ask, and keep; None where the time ended."""

@@ -215,12 +215,19 @@ def test_a_short_run_is_the_beginning_of_the_whole_one(work: Path, torch: object
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_cells_travel_and_stale_ones_do_not(work: Path, torch: object) -> None:
+def test_cells_travel_and_stale_ones_do_not(work: Path, torch: object, capsys: pytest.CaptureFixture[str]) -> None:
     from eval.study import decoders
 
     assert decoders.train(SIZE, work, "^sp$", 1, math.inf, "whole", 1)
     kept = work / "kept"
-    (work / "cells").rename(kept)
+    decoders.Cells(SIZE, work, kept).keep()
+    assert {file.name for file in kept.iterdir()} == {"asked.json", *(file.name for file in work.glob("cells/*.xz"))}
+    decoders.Cells(SIZE, work, kept).keep()
+    assert not capsys.readouterr().err.count("no longer count")
+    elsewhere = decoders.Cells(SIZE, work / "elsewhere", kept)
+    assert elsewhere.done(decoders.Cell("lm", "whole", 0, elsewhere.rate("lm"))) is not None, "lm has the same tokens"
+    assert not [*elsewhere.cells("", 3, "whole")], "what is not prepared is not run"
+    (work / "cells").rename(work / "old")
     cell = decoders.Cell("sp", "sweep", 100, 0.01)
     assert decoders.Cells(SIZE, work, kept).done(cell) is not None
     assert decoders.Cells(replace(SIZE, width=16), work, kept).done(cell) is None
@@ -229,6 +236,8 @@ def test_cells_travel_and_stale_ones_do_not(work: Path, torch: object) -> None:
     about["rows"]["sp"]["arrays"] = "other"
     file.write_text(json.dumps(about), encoding="utf-8")
     assert decoders.Cells(SIZE, work, kept).done(cell) is None
+    decoders.Cells(SIZE, work, kept).keep()
+    assert "no longer count: sp" in capsys.readouterr().err
 
 
 # ── figures ───────────────────────────────────────────────────────────────────────────────────────────────────────────
