@@ -131,9 +131,10 @@ def hf_bpe(lines: Sequence[str], size: int, folder: Path, *, pattern: str = "") 
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
-    bytes_of = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not pattern)
-    cut = [pre_tokenizers.Split(Regex(pattern), "isolated")] if pattern else []
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*cut, bytes_of])
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not pattern)
+    if pattern:
+        cut = pre_tokenizers.Split(Regex(pattern), "isolated")
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, tokenizer.pre_tokenizer])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
