@@ -14,8 +14,8 @@ from koktok.files import write_file
 LIBRARIES = ("koktok", "kiwipiepy", "sentencepiece", "tokenizers", "numpy", "numba")
 
 
-def machine() -> str:
-    """One line: processor, cores, Python and the libraries that matter."""
+def processor() -> str:
+    """The name of the processor."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -23,13 +23,18 @@ def machine() -> str:
             line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
         ]
         model = names[0] if names else model
+    return model
+
+
+def machine() -> str:
+    """One line: processor, cores, Python and the libraries that matter."""
     found = []
     for name in LIBRARIES:
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             found.append(f"{name} not installed")
-    return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}; {', '.join(found)}"
+    return f"{processor()}, {os.cpu_count()} cores; Python {platform.python_version()}; {', '.join(found)}"
 
 
 def report_text(file: Path) -> str:

@@ -19,7 +19,17 @@ from pathlib import Path
 
 from koktok.files import workplace, workplace_of
 
-__all__ = ["CURVE", "PEERS", "Peer", "digest_of", "library_version", "sentencepiece", "source_of", "train_peer"]
+__all__ = [
+    "CURVE",
+    "PEERS",
+    "Peer",
+    "digest_of",
+    "hf_bpe",
+    "library_version",
+    "sentencepiece",
+    "source_of",
+    "train_peer",
+]
 
 Make = Callable[[Sequence[str], int, Path], str]
 """Lines, vocabulary size and an empty folder to the spec of what was trained into it."""
@@ -116,11 +126,15 @@ def sentencepiece(lines: Sequence[str], size: int, folder: Path, **options: obje
     return f"sp:{path}"
 
 
-def _hf_bpe(lines: Sequence[str], size: int, folder: Path) -> str:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+def hf_bpe(lines: Sequence[str], size: int, folder: Path, *, pattern: str = "") -> str:
+    """Byte-level BPE with the library's own pattern (GPT-2's), or with another one."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not pattern)
+    if pattern:
+        cut = pre_tokenizers.Split(Regex(pattern), "isolated")
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([cut, tokenizer.pre_tokenizer])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
@@ -200,7 +214,7 @@ def _peers() -> Iterator[Peer]:
         yield Peer(f"SentencePiece {label}, defaults", ("sentencepiece",), make)
     across = partial(sentencepiece, model_type="unigram", split_by_whitespace=False)
     yield Peer("SentencePiece Unigram, across spaces", ("sentencepiece",), across, slow=True)
-    yield Peer("HF byte-level BPE", ("tokenizers",), _hf_bpe)
+    yield Peer("HF byte-level BPE", ("tokenizers",), hf_bpe)
     yield Peer("HF Unigram", ("tokenizers",), _hf_unigram)
     yield Peer("HF WordPiece", ("tokenizers",), _hf_wordpiece)
     kiwi = ("kiwipiepy", "kiwipiepy_model")

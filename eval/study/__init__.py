@@ -1,1 +1,1 @@
-"""What morpheme-aware vocabularies do for small models: PLAN.md, part 2, and the code that carries it out."""
+"""What morpheme-aware vocabularies do for small models: PLAN.md, parts 2 and 3, and the code that carries them out."""

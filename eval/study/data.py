@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -61,13 +62,28 @@ def write_arrays(path: Path, lists: Mapping[str, Lists]) -> None:
     write_file(path, packed.getvalue())
 
 
+def digest_of_arrays(lists: Mapping[str, Lists]) -> str:
+    """First 16 hex digits of the SHA-256 of lists by name."""
+    made = hashlib.sha256()
+    for name, one in sorted(lists.items()):
+        made.update(name.encode())
+        made.update(one.flat.tobytes())
+        made.update(one.ends.tobytes())
+    return made.hexdigest()[:16]
+
+
 class Prepared:
     """What `prepare` wrote of one tokenizer."""
 
     def __init__(self, work: Path, name: str) -> None:
-        self.place = work / "data" / name
+        self.place, self._data = work / "data" / name, work / "data"
         self.about: dict[str, Any] = json.loads((self.place / "about.json").read_text(encoding="utf-8"))
-        self.shared: dict[str, Any] = json.loads((work / "data" / "shared.json").read_text(encoding="utf-8"))
+
+    @cached_property
+    def shared(self) -> dict[str, Any]:
+        """What all rows share."""
+        found: dict[str, Any] = json.loads((self._data / "shared.json").read_text(encoding="utf-8"))
+        return found
 
     @cached_property
     def lists(self) -> dict[str, Lists]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -12,6 +14,46 @@ from eval.study.sizes import Size
 def device() -> str:
     """The device of all models."""
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+CHUNK = 256
+"""Tokens whose scores are made at once: those of all tokens of a step would be some 300 MB."""
+
+
+class MeanNats(torch.autograd.Function):
+    """The mean cross entropy of ids under tied scores, with its gradient made chunk by chunk in the forward pass.
+
+    No score is kept or made twice: three matrix products, as few as there can be.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, shares: Tensor, targets: Tensor) -> Tensor:
+        of_hidden, of_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+        memory, total, count = hidden.new_empty(CHUNK, len(weight)), hidden.new_zeros(()), len(targets)
+        for x, y, gradient in zip(hidden.split(CHUNK), targets.split(CHUNK), of_hidden.split(CHUNK), strict=True):
+            scores = torch.addmm(shares, x, weight.T, out=memory[: len(x)])
+            total -= scores.gather(1, y[:, None]).sum()
+            most = scores.amax(1, keepdim=True)
+            sums = scores.sub_(most).exp_().sum(1, keepdim=True)
+            total += (most + sums.log()).sum()
+            torch.mm(scores, weight, out=gradient).div_(sums).sub_(weight[y]).div_(count)
+            of_weight.addmm_(scores.T, x / (sums * count)).index_add_(0, y, x, alpha=-1 / count)
+        ctx.save_for_backward(of_hidden, of_weight)
+        return total / count
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        of_hidden, of_weight = ctx.saved_tensors
+        return of_hidden * gradient, of_weight * gradient, None, None
+
+
+def nats(hidden: Tensor, weight: Tensor, shares: Tensor, targets: Tensor) -> Tensor:
+    """The cross entropy of each id."""
+    found = [
+        functional.cross_entropy(torch.addmm(shares, x, weight.T), y, reduction="none")
+        for x, y in zip(hidden.split(CHUNK), targets.split(CHUNK), strict=True)
+    ]
+    return torch.cat(found)
 
 
 class Block(nn.Module):
@@ -50,9 +92,10 @@ def turned(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
 class Transformer(nn.Module):
     """A decoder (causal) or an encoder over ids below `vocabulary`."""
 
-    def __init__(self, size: Size, vocabulary: int, *, causal: bool) -> None:
+    def __init__(self, size: Size, vocabulary: int, *, causal: bool, shares: Tensor | None = None) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, size.width)
+        self.register_buffer("shares", shares)  # what the score of each id starts from, not trained
         self.blocks = nn.ModuleList([Block(size, causal=causal) for _ in range(size.layers)])
         self.head = size.head
         self.norm = nn.RMSNorm(size.width, eps=1e-6)
@@ -75,7 +118,7 @@ class Transformer(nn.Module):
 
     def scores(self, hidden: Tensor) -> Tensor:
         """Scores of all ids."""
-        return functional.linear(hidden, self.embedding.weight)
+        return functional.linear(hidden, self.embedding.weight, self.shares)
 
     def body(self) -> int:
         """Parameters outside of the embedding."""

@@ -1,9 +1,11 @@
-"""The sizes and rows of PLAN.md, part 2, and their arithmetic."""
+"""The sizes of PLAN.md, parts 2 and 3, the rows of part 2, and their arithmetic."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+
+from eval.texts import CAP
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Size:
     rates: tuple[float, ...]
     held: int  # bytes asked for bits per byte
     tuned: int | None = None  # texts of a task at most
+    marks: tuple[float, ...] = (1.0,)  # decoders of part 3: shares of the run at which figures are taken
 
     @property
     def head(self) -> int:
@@ -69,9 +72,11 @@ class Size:
 
 TINY_RATES: Final = (0.0005, 0.001, 0.002, 0.004, 0.008)
 GPU_RATES: Final = (0.00025, 0.0005, 0.001, 0.002, 0.004)
+CPU_RATES: Final = (0.002, 0.004, 0.008)
 ALL: Final = 1 << 40
 SIZES: Final = {
     "tiny": Size("open-ko", 8_000, 12_000, 2, 96, 256, 4, 400_000, 1 / 3, TINY_RATES, 80_000, tuned=200),
+    "cpu": Size("bench-ko", 32_000, CAP, 4, 128, 1500, 8, 8_400_000, 1 / 4, CPU_RATES, ALL, marks=(2 / 3, 1.0)),
     "gpu": Size("bench-ko", 32_000, ALL, 8, 512, 2048, 64, 57_000_000, 1 / 10, GPU_RATES, 1_000_000),
 }
 MASKED: Final = 0.15

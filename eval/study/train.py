@@ -215,12 +215,7 @@ def held_loss(model: Transformer, size: Size, data: Prepared, name: str, cell: C
 
 def token_bits(model: Any, stream: Ints, context: int) -> np.ndarray:
     """Bits of all tokens of a stream but the first, each predicted once."""
-    bits, at = np.zeros(len(stream) - 1), 1
-    windows = []
-    while at < len(stream):
-        start = max(0, at - context // 2)
-        windows.append((start, at, min(start + context + 1, len(stream))))
-        at = windows[-1][-1]
+    bits, windows = np.zeros(len(stream) - 1), [*windows_of(len(stream), context)]
     for k in range(0, len(windows), WINDOWS):
         some = windows[k : k + WINDOWS]
         longest = max(stop - start for start, _, stop in some)
@@ -230,6 +225,22 @@ def token_bits(model: Any, stream: Ints, context: int) -> np.ndarray:
         for row, (start, first, stop) in zip(losses.double().cpu().numpy(), some, strict=True):
             bits[first - 1 : stop - 1] = row[first - start - 1 : stop - start - 1] / math.log(2)
     return bits
+
+
+def windows_of(length: int, context: int) -> Iterator[tuple[int, int, int]]:
+    """Windows over a text: where each begins, the first place that it predicts, and where it stops; half a context is seen before it.
+
+    Examples
+    --------
+    >>> [*windows_of(11, 4)]
+    [(0, 1, 5), (3, 5, 8), (6, 8, 11)]
+    """
+    at = 1
+    while at < length:
+        start = max(0, at - context // 2)
+        stop = min(start + context + 1, length)
+        yield start, at, stop
+        at = stop
 
 
 class Examples:

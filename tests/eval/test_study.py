@@ -256,7 +256,7 @@ def test_tuning_learns_entities(work: Path, one_thread: object, monkeypatch: pyt
     from eval.study import train
     from eval.study.report import answers_right, cuts_of
 
-    monkeypatch.setitem(train.EPOCHS, "entities", 40)
+    monkeypatch.setitem(train.EPOCHS, "entities", 80)
     runs, data = train.Runs(SIZE, work), Prepared(work, "sp-unigram")
     model = runs.pretrained(train.Cell("encoder", "sp-unigram", "sweep", 0, 0.01), data)
     entities, questions = tasks_of(SIZE, work / "data-of")

@@ -1,0 +1,106 @@
+"""The rows of the size `cpu` (PLAN.md, part 3), what is compared, and their vocabularies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from eval.peers import PEERS, Peer, hf_bpe, koktok_peer
+from eval.placebo import PLACEBOS
+from eval.tagger import SENTENCEPIECE, at_tokens
+from koktok.adapters import load
+from koktok.text.patterns import PUBLISHED
+from koktok.tokenizer.protocol import Tokenizer
+
+IDS: Final = 32_000
+MOST: Final = 64_000
+"""Ids of SentencePiece that are looked at for equal tokens."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A vocabulary: what trains it, and its ids; or those of SentencePiece that give at most the tokens of another row."""
+
+    name: str
+    shown: str
+    peer: str = ""
+    ids: int = IDS
+    equal: str = ""
+    like: str = ""
+    """The row whose rate it takes; its own where it is empty."""
+
+
+KOKTOK: Final = ("lm", "bpe", "aligned", "encoder", "short", "superbpe")
+"""Rows that are compared with SentencePiece at their tokens."""
+
+ROWS: Final = {
+    row.name: row
+    for row in (
+        Row("sp", "SentencePiece Unigram, defaults", SENTENCEPIECE),
+        Row("lm", "koktok `lm`", "koktok lm"),
+        Row("bpe", "koktok `bpe-bytes`, Llama 3's pattern", "koktok bpe-bytes lm"),
+        Row("hf", "Hugging Face byte-level BPE, Llama 3's pattern", "HF byte-level BPE, Llama 3's pattern"),
+        Row("bpe-space", "`bpe-bytes`, a space before the first word", "koktok bpe-bytes lm, space first", like="bpe"),
+        Row("aligned", "koktok `aligned`", "koktok aligned"),
+        Row("encoder", "koktok `encoder`", "koktok encoder", like="aligned"),
+        Row("sp-lm", "SentencePiece at the tokens of `lm`", equal="lm", like="sp"),
+        Row("sp-bpe", "SentencePiece at the tokens of `bpe-bytes`", equal="bpe", like="sp"),
+        Row("sp-aligned", "SentencePiece at the tokens of `aligned`", equal="aligned", like="sp-12k"),
+        Row("moved", "placebo: `aligned`, cuts moved", PLACEBOS[0].name, like="aligned"),
+        Row("sp-encoder", "SentencePiece at the tokens of `encoder`", equal="encoder", like="sp-12k"),
+        Row("sp-12k", "SentencePiece Unigram, defaults, 12,000 ids", SENTENCEPIECE, 12_000),
+        Row("lm-12k", "koktok `lm`, 12,000 ids", "koktok lm", 12_000, like="sp-12k"),
+        Row("superbpe", "`bpe-bytes`, SuperBPE's pattern", "koktok bpe-bytes lm, superbpe", like="bpe"),
+        Row(
+            "superbpe-space",
+            "the same, a space before the first word",
+            "koktok bpe-bytes lm, superbpe, space first",
+            like="bpe",
+        ),
+        Row("short", "koktok `short`", "koktok short", like="lm"),
+        Row("sp-spaces", "SentencePiece Unigram, spaces only", "SentencePiece Unigram, spaces only", like="sp"),
+        Row("sp-superbpe", "SentencePiece at the tokens of `superbpe`", equal="superbpe", like="sp"),
+        Row("sp-short", "SentencePiece at the tokens of `short`", equal="short", like="sp"),
+        Row("lm-64k", "koktok `lm`, 64,000 ids", "koktok lm", 64_000),
+    )
+}
+"""In the order in which they run: a study that is cut short has the principal ones."""
+
+FIRST: Final = tuple(ROWS)[:11]
+"""Those that have all their seeds before the others have more than one."""
+
+PRIMARY: Final = (
+    ("lm", "sp"), ("lm", "sp-lm"), ("bpe", "hf"), ("bpe", "sp"), ("bpe", "sp-bpe"),
+    ("aligned", "sp"), ("aligned", "sp-aligned"), ("aligned", "moved"),
+)  # fmt: skip
+PAIRS: Final = (
+    *PRIMARY,
+    *((name, "sp") for name in ROWS if name not in ("sp", "lm", "bpe", "aligned")),
+    *((name, f"sp-{name}") for name in KOKTOK if name not in ("lm", "bpe", "aligned")),
+    ("bpe-space", "bpe"), ("bpe-space", "hf"), ("superbpe", "bpe"), ("superbpe-space", "superbpe"),
+    ("lm-12k", "lm"), ("lm-12k", "sp-12k"), ("lm-64k", "lm"),
+)  # fmt: skip
+"""First minus second."""
+
+
+def peers() -> dict[str, Peer]:
+    """What trains the rows, by name."""
+    space: dict[str, object] = {"prefix_space": True}
+    bpe = partial(koktok_peer, model="bpe-bytes")
+    llama = Peer("HF byte-level BPE, Llama 3's pattern", ("tokenizers",), partial(hf_bpe, pattern=PUBLISHED["llama3"]))
+    more = (
+        llama,
+        bpe("koktok bpe-bytes lm, space first", other={"pretokenize": space}),
+        bpe("koktok bpe-bytes lm, superbpe, space first", other={"pretokenize": space | {"pattern": "superbpe"}}),
+    )
+    return {peer.name: peer for peer in (*PEERS, *PLACEBOS, *more)}
+
+
+def opened(row: Row, train: Callable[..., str], texts: Sequence[str], known: Mapping[str, Peer]) -> Tokenizer:
+    """The tokenizer of a row; `train` takes a peer and a size, `texts` are those whose tokens are to be equal."""
+    if row.equal:
+        wanted = opened(ROWS[row.equal], train, texts, known)
+        return at_tokens(partial(train, known[SENTENCEPIECE]), wanted, texts, MOST)
+    return load(train(known[row.peer], size=row.ids))
