@@ -199,7 +199,7 @@ def _interval(difference: Difference, units: str) -> str:
 
 SUMMARY = {
     "fertility": "tokens/eojeol",
-    "boundary_f1_macro": "mean F1 of golds",
+    "boundary_f1_macro": "F1 josa eomi",
     "boundary_f1": "boundary F1",
     "recall_noun_particle": "josa cut",
     "recall_verb_ending": "eomi cut",
@@ -230,7 +230,7 @@ def _show_report(report: Report) -> None:
         titles = dict(SUMMARY)
         if not any(gold.standing == "human" for gold in report.golds):
             whose = ", ".join(gold.name for gold in report.golds)
-            titles |= {"boundary_f1_macro": f"mean F1 to {whose}", "boundary_f1": f"F1 to {whose}"}
+            titles |= {"boundary_f1_macro": f"F1 josa eomi to {whose}", "boundary_f1": f"F1 to {whose}"}
         heads = [*(titles[name] for name in names), *(f"spans of {one.name}" for one in report.spans)]
         table(report.title, ["tokenizer", "ids", *heads], rows)
         if summary.front:

@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +150,6 @@ def print_training(
     console.print(
         f"{stages}; analysed {training.asked:,} words, {training.known:,} from the cache; peak memory {_peak(training.analyser_peak)}"
     )
-    console.print(f"signature: {training.tokenizer.vocab.digest()}", markup=False)
 
 
 def _scripts(compared: Comparison, unit: str, *, weighed: bool) -> None:
@@ -172,9 +170,11 @@ def _borders(share: float) -> Iterator[str]:
     Examples
     --------
     >>> list(_borders(0.0)), list(_borders(float("nan")))
-    (['borders 0.0%: the share of spaces at which the tokens before the space depend on what follows it'], [])
+    ([], [])
+    >>> list(_borders(0.19))
+    ['borders 19.0%: the share of spaces at which the tokens before the space depend on what follows it']
     """
-    if not isnan(share):
+    if share > 0:
         yield f"borders {share:.1%}: the share of spaces at which the tokens before the space depend on what follows it"
 
 
@@ -216,13 +216,8 @@ def _next(training: Training, out: Path) -> Iterator[str]:
     """Lines on the target of the training, and commands to try next."""
     folder, options = shlex.quote(str(out)), training.tokenizer.recipe.train
     outcome = training.log.get("outcome")
-    if outcome:
-        yield (
-            f"kept {outcome['all']:.1%} of the morpheme boundaries in the training text: {outcome['josa']:.1%} of those before "
-            f"particles, {outcome['eomi']:.1%} before endings"
-        )
-        if not outcome.get("met", True):
-            yield f"{_missed(outcome)} (the best that was found with {options.vocab_size:,} ids)"
+    if outcome and not outcome.get("met", True):
+        yield f"{_missed(outcome)} in the training text (the best that was found with {options.vocab_size:,} ids)"
     if outcome and outcome["all"] < BOUND_TO:
         yield "for more accurate boundaries, with more tokens: --preset encoder or aligned, or --keep 0.95; --frontier draws the curve"
     yield runs_of(training.tokenizer).replace("`", "")

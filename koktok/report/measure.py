@@ -183,11 +183,15 @@ def measure(
 
 
 def _of_whom(metric: Metric, golds: Sequence[GoldCorpus]) -> Metric:
-    """A measure of boundaries says whose they are where none are human."""
-    if not golds or any(gold.human for gold in golds) or not metric.name.startswith(("boundary_", "recall_")):
+    """A measure of boundaries says whose they are where none are human, and that it is a mean where there are several."""
+    if not golds or not metric.name.startswith(("boundary_", "recall_")):
         return metric
+    title, title_ko = metric.title, metric.title_ko
+    if len([gold for gold in golds if gold.human] or golds) == 1:
+        title, title_ko = title.removesuffix(", mean of the gold corpora"), title_ko.removesuffix(", 정답 말뭉치 평균")
+    if any(gold.human for gold in golds):
+        return replace(metric, title=title, title_ko=title_ko)
     names = ", ".join(gold.name for gold in golds)
-    title, title_ko = metric.title.replace(" of the gold corpora", ""), metric.title_ko.replace("정답 말뭉치 ", "")
     return replace(metric, title=f"{title} ({names}'s boundaries, silver)", title_ko=f"{title_ko}({names}의 경계)")
 
 

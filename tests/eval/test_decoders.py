@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from koktok.adapters import load
 
 from eval.study.asked import COLUMNS, Asked, going_on, packed
 from eval.study.data import Lists, Prepared
 from eval.study.pairs import Words, class_of, pairs_of, prompts_of, read_pairs, write_pairs
 from eval.study.rows import FIRST, KOKTOK, PAIRS, PRIMARY, ROWS, peers
 from eval.study.sizes import SIZES
-from koktok.adapters import load
 from koktok.metrics import Text
 
 PLAN = (Path(__file__).parents[2] / "eval" / "PLAN.md").read_text(encoding="utf-8")

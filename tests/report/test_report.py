@@ -419,7 +419,7 @@ def test_the_summary_is_printed_and_the_file_is_the_last_line(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["Korean", "tokenizers"]
-    heads = ["tokenizer", "ids", "tokens/eojeol", "mean F1 to gold", "F1 to gold"]
+    heads = ["tokenizer", "ids", "tokens/eojeol", "F1 josa eomi to gold", "F1 to gold"]
     assert re.split(r"\s{2,}", lines[1].strip())[:5] == heads
     assert lines[3].split()[:3] == ["eojeols", "–", "1.000"]
     assert lines[-1] == str(tmp_path / "out" / "report.html")
@@ -465,9 +465,9 @@ def test_without_gold_the_boundaries_are_the_analysers(tmp_path: Path) -> None:
     assert "boundaries are Kiwi's (automatic): --gold FILE" in done.stderr
     (gold,) = Report.from_json((tmp_path / "report.json").read_text("utf-8")).golds
     assert (gold.name, gold.standing) == ("kiwi", "silver")
-    assert "mean F1 to kiwi" in done.stdout
+    assert "F1 josa eomi to kiwi" in done.stdout
     written = (tmp_path / "report.md").read_text("utf-8")
-    assert "Boundary F1, mean (kiwi's boundaries, silver)" in written
+    assert "F1 before particles and endings (kiwi's boundaries, silver)" in written
     assert "gold corpora |" not in written
     assert koktok(*words, "-q", "--force").stderr == ""
 
