@@ -24,11 +24,11 @@ from koktok.files import read_bounded, read_utf8, read_whole, standing
 from koktok.hangul import SYLLABLE
 from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
 from koktok.runtimes import LibraryTokenizer
-from koktok.runtimes.conversion import hf_config, hf_definition
 from koktok.runtimes.folder import TOKENIZER, is_imported, is_koktoks
 from koktok.runtimes.huggingface.adapter import HuggingFace
 from koktok.runtimes.huggingface.config_files import SAVED, files_beside, named_ids
-from koktok.runtimes.sentencepiece.adapter import SentencePiece, with_tokens
+from koktok.runtimes.huggingface.runtime import bare_config
+from koktok.runtimes.sentencepiece.adapter import with_tokens
 from koktok.runtimes.sentencepiece.message import ModelProto
 from koktok.runtimes.tiktoken.ranks import Ranks
 from koktok.tokenizer.open import load
@@ -259,12 +259,13 @@ def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
     """The base of another library's tokenizer, as a tokenizer.json."""
     own = tokenizer
     if not isinstance(own, HuggingFace):
-        own = opened(hf_definition(tokenizer))
+        own = opened(tokenizer.tokenizer_json())
     if "tokenizer_config.json" not in own.beside:  # nothing says roles but the spelling of the tokens
-        own = opened(own.content, own.text, {**own.beside, "tokenizer_config.json": hf_config(tokenizer).encode()})
+        own = opened(own.content, own.text, {**own.beside, "tokenizer_config.json": bare_config(tokenizer).encode()})
     files = {name: data.encode() if isinstance(data, str) else data for name, data in own.files().items()}
-    if isinstance(tokenizer, SentencePiece):
-        files["tokenizer.model"] = tokenizer.data
+    files |= {
+        name: data for name, data in tokenizer.files().items() if name == "tokenizer.model" and isinstance(data, bytes)
+    }
     return Base(reference, _kind(reference, own.content), own, files, getattr(tokenizer, "ranks", None), [])
 
 

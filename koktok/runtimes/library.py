@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
-from koktok.errors import InputError, UsageError
+from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files import typed, write_folder
 from koktok.model.decoding import checked_ids
 from koktok.model.encoding import Encoding
@@ -23,6 +23,7 @@ from koktok.model.special import cut_at, style_for
 from koktok.model.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.protocol.tokenizer import Allowed, Tokenizer, checked_text
 from koktok.runtimes.folder import MARK, TOKENIZER, with_extra
+from koktok.runtimes.gguf import GgufVocab
 from koktok.runtimes.runtime import runtime_of
 
 if TYPE_CHECKING:
@@ -170,6 +171,17 @@ class LibraryTokenizer(Tokenizer):
         raise UsageError(
             f"`{self.spec}` cannot be saved in a folder: {self.library or self.name} has no definition in a file",
             hint=f"koktok report {typed(self.spec)}",
+        )
+
+    def tokenizer_json(self) -> dict[str, Any]:
+        """A tokenizer.json that does the same, as values."""
+        raise ArtifactError(f"expected a tokenizer with a tokenizer.json, got one of {self.library or self.name}")
+
+    def gguf_vocab(self) -> GgufVocab:
+        """The vocabulary for llama.cpp, where it has a tokenizer of this kind."""
+        raise ArtifactError(
+            f"no GGUF: expected a SentencePiece model or a tokenizer.json, got a tokenizer of {self.library or self.name}",
+            hint="koktok export FOLDER --to hf, then koktok import that",
         )
 
     # --- The table of tokens ------------------------------------------------------------------------------------------

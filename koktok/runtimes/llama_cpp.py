@@ -12,7 +12,6 @@ from koktok.errors import UsageError
 from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes import gguf
-from koktok.runtimes.conversion import gguf_table
 from koktok.runtimes.library import LibraryTokenizer
 from koktok.runtimes.runtime import Opening, Runtime, Table
 
@@ -31,7 +30,7 @@ class LlamaCpp(Runtime):
 
     def convert(self, tokenizer: LibraryTokenizer, out: Path, *, force: bool, **options: Any) -> list[str]:
         """The same with the vocabulary of an imported tokenizer."""
-        table = gguf_table(tokenizer)
+        table = tokenizer.gguf_vocab()
         notes = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
         return _written(tokenizer, table, notes, "", out, force=force, **options)
 

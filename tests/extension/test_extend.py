@@ -279,7 +279,6 @@ def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     from llama_cpp import llama_cpp_ids
 
     from koktok.runtimes import LibraryTokenizer, gguf
-    from koktok.runtimes.conversion import gguf_table
     from koktok.tokenizer.open import load
 
     spm = kind == "sentencepiece"
@@ -294,7 +293,7 @@ def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     def cut(file: str, out: str) -> list[list[int]]:
         opened = load(file)
         assert isinstance(opened, LibraryTokenizer)
-        return llama_cpp_ids(gguf.write(gguf_table(opened), tmp_path / out, name="it"), lines)
+        return llama_cpp_ids(gguf.write(opened.gguf_vocab(), tmp_path / out, name="it"), lines)
 
     before, after = cut(reference, "old.gguf"), cut(str(tmp_path / "new" / name), "new.gguf")
     alike = [k for k, row in enumerate(base.encode(lines)) if before[k] == row]

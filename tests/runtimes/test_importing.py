@@ -23,7 +23,7 @@ from koktok import load
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import open_base
 from koktok.runtimes import LibraryTokenizer, gguf
-from koktok.runtimes.conversion import agreement, gguf_table, hf_files
+from koktok.runtimes.huggingface.runtime import agreement, files_for_transformers
 from koktok.runtimes.library import PROBES
 from koktok.runtimes.tiktoken.ranks import VOCABULARIES, ranks_of
 from koktok.text.patterns import LLAMA_CPP
@@ -288,7 +288,7 @@ def test_templates_are_the_librarys(mini: list[str], tmp_path: Path) -> None:
 def test_other_formats(foreign: Foreign, tmp_path: Path) -> None:
     """tokenizer.json of everything, and GGUF of what llama.cpp runs."""
     ours = foreign.ours
-    files = hf_files(ours)
+    files = files_for_transformers(ours)
     for name, content in files.items():
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     loaded = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
@@ -298,9 +298,9 @@ def test_other_formats(foreign: Foreign, tmp_path: Path) -> None:
     assert len(agreement(ours, files)) <= (3 if foreign.file.suffix == ".model" else 0)
     if foreign.name not in RUNS:
         with pytest.raises(ArtifactError, match="no GGUF"):
-            gguf_table(ours)
+            ours.gguf_vocab()
         return
-    table = gguf_table(ours)
+    table = ours.gguf_vocab()
     assert gguf.read(gguf.write(table, tmp_path / "a.gguf")) == table
     assert table.model == RUNS[foreign.name]
     assert table.pre == {"gpt2": "gpt-2", "vocab.json": "gpt-2", "qwen": "qwen2"}.get(foreign.name, "default")
@@ -310,10 +310,10 @@ def test_other_formats(foreign: Foreign, tmp_path: Path) -> None:
 def test_a_text_begins_in_llama_cpp_as_in_transformers(mini: list[str], tmp_path: Path) -> None:
     """As Llama 3's: its post-processor puts the beginning of a text there, and no end."""
     made, begin = train_hf("qwen", mini), "<|endoftext|>"
-    assert not gguf_table(_imported(made, tmp_path / "plain.json")).add_bos
+    assert not _imported(made, tmp_path / "plain.json").gguf_vocab().add_bos
     i = made.token_to_id(begin)
     made.post_processor = processors.TemplateProcessing(single=f"{begin} $A", special_tokens=[(begin, i)])
-    table = gguf_table(_imported(made, tmp_path / "begun.json"))
+    table = _imported(made, tmp_path / "begun.json").gguf_vocab()
     assert (table.add_bos, table.roles["bos"], table.add_eos) == (True, i, False)
 
 
@@ -330,7 +330,7 @@ def test_user_defined_symbols_that_llama_cpp_cannot_read(mini: list[str], tmp_pa
     assert isinstance(ours, LibraryTokenizer)
     assert "ㅋㅋ" in ours.encode("ㄹㅇㅋㅋ").pieces
     with pytest.raises(ArtifactError, match="begin with the bytes of the user-defined symbol 'ㅋㅋ'"):
-        gguf_table(ours)
+        ours.gguf_vocab()
 
 
 @pytest.mark.slow
@@ -339,7 +339,7 @@ def test_llama_cpp_gives_the_same_ids(foreign: Foreign, mini: list[str], tmp_pat
     if foreign.name not in RUNS:
         pytest.skip("llama.cpp has no tokenizer of this kind")
     lines = [line for line in [*mini, " 두  칸 ", "1234 don't\t\n x"] if line]
-    found = llama_cpp_ids(gguf.write(gguf_table(ours), tmp_path / "a.gguf"), lines)
+    found = llama_cpp_ids(gguf.write(ours.gguf_vocab(), tmp_path / "a.gguf"), lines)
     fragments, compared = ours.vocab.fragment_ids, 0
     for line, ids in zip(lines, found, strict=True):
         expected = ours.encode(line).ids
@@ -354,7 +354,7 @@ def test_exported_folders_load_in_transformers(foreign: Foreign, tmp_path: Path,
     import transformers
 
     ours = foreign.ours
-    for name, content in hf_files(ours).items():
+    for name, content in files_for_transformers(ours).items():
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     auto = transformers.AutoTokenizer.from_pretrained(str(tmp_path))
     same = sum(auto(line, add_special_tokens=False)["input_ids"] == ours.encode(line).ids for line in mini[::5])
@@ -422,7 +422,7 @@ def test_a_possessive_range_of_tiktoken_is_one_in_hugging_face(tmp_path: Path) -
     (tmp_path / "cl100k_base.tiktoken").write_text(ranks)
     ours = load(tmp_path)
     assert ours.encode("1234").ids == [257, ord("4")]
-    text = hf_files(ours)["tokenizer.json"]
+    text = files_for_transformers(ours)["tokenizer.json"]
     assert isinstance(text, str)
     assert tokenizers.Tokenizer.from_str(text).encode("1234").ids == [257, ord("4")]
 

@@ -21,7 +21,6 @@ from koktok.bulk.units import cuts_of
 from koktok.metrics.borders import border_share
 from koktok.model.vocab import unspell
 from koktok.runtimes import gguf
-from koktok.runtimes.conversion import gguf_table
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import ACROSS_SPACES, LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
 from koktok.text.pretokenize import Pattern, words
@@ -110,7 +109,7 @@ def test_llama_cpp_has_it_by_name(name: str, trained: Callable[..., Path]) -> No
     table = gguf.table_of(own.definition)
     assert table.pre == name
     assert sum("ends llama.cpp" in note for note in gguf.notes(table)) == 1
-    assert gguf_table(load(f"hf:{folder / 'tokenizer.json'}")).pre == name
+    assert load(f"hf:{folder / 'tokenizer.json'}").gguf_vocab().pre == name
 
 
 def test_steps_are_one_expression() -> None:

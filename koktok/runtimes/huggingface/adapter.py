@@ -16,9 +16,11 @@ from koktok.files import read_utf8
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable, Spans
 from koktok.model.vocab import BYTE_OF
+from koktok.runtimes import gguf
 from koktok.runtimes.huggingface.config_files import SAVED, json_of, roles_of
 from koktok.runtimes.huggingface.tokenizer_json import check_sparse, checked_json, in_version_1, parsed
 from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
+from koktok.text.patterns import LLAMA_CPP, PUBLISHED, STEPS
 
 
 def tokenizers_library() -> Any:
@@ -34,6 +36,10 @@ def tokenizers_library() -> Any:
 
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+_IN_STEPS = {steps: PUBLISHED[name] for name, steps in STEPS.items()}
+"""Patterns in steps, by their steps."""
 
 
 class HuggingFace(LibraryTokenizer):
@@ -178,6 +184,54 @@ class HuggingFace(LibraryTokenizer):
     def files(self) -> dict[str, str | bytes]:
         """tokenizer.json, unchanged, and the files beside it."""
         return {"tokenizer.json": self.text, **{name: self.beside[name] for name in SAVED if name in self.beside}}
+
+    def tokenizer_json(self) -> dict[str, Any]:
+        """Its content."""
+        return dict(self.content)
+
+    def gguf_vocab(self) -> gguf.GgufVocab:
+        """The vocabulary for llama.cpp, which runs byte-level BPE with patterns that it knows by name."""
+        model, node = self.content["model"], self.content.get("pre_tokenizer") or {}
+        parts = node.get("pretokenizers", [node])
+        kinds = [part.get("type") for part in parts]
+        steps = tuple(part.get("pattern", {}).get("Regex", "") for part in parts[:-1] if part.get("type") == "Split")
+        regex = {steps[:1]: "".join(steps), (): gguf.PATTERNS_OF_BYTE_LEVEL, **_IN_STEPS}.get(steps)
+        if model.get("type") != "BPE" or kinds != [*["Split"] * len(steps), "ByteLevel"] or regex is None:
+            raise ArtifactError(
+                "no GGUF: expected a tokenizer.json of byte-level BPE with one pattern, got "
+                f"{model.get('type')} with {', '.join(map(str, kinds))}",
+                hint="koktok import the SentencePiece model, if there is one",
+            )
+        if parts[-1].get("add_prefix_space", True):
+            raise ArtifactError("no GGUF: llama.cpp adds no space before a text, and this tokenizer does")
+        pre = LLAMA_CPP.get((regex, bool(model.get("ignore_merges"))))
+        if pre is None:
+            raise ArtifactError(
+                f"no GGUF: llama.cpp has no pattern `{regex[:60]}…` by name",
+                hint=f"it has those of {', '.join(sorted(set(LLAMA_CPP.values())))}",
+            )
+        added = {token["id"]: bool(token["special"]) for token in self.content.get("added_tokens", ())}
+        kind_of = {True: gguf.CONTROL, False: gguf.USER_DEFINED}
+        roles = {role.removesuffix("_token"): self.specials[name] for role, name in self.roles.items()}
+        # Special tokens around a text of one character are those around every text; llama.cpp has one before and one after.
+        bare, whole = (self.encode("a", add_special_tokens=on).ids for on in (False, True))
+        at = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), 0)
+        around = {"bos": whole[:at], "eos": whole[at + len(bare) :]}
+        roles |= {role: ids[0] for role, ids in around.items() if len(ids) == 1}
+        return gguf.GgufVocab(
+            model="gpt2",
+            pre=pre,
+            tokens=tuple(token or f"[PAD{i}]" for i, token in enumerate(self.tokens)),
+            scores=(),
+            types=tuple(
+                kind_of[added[i]] if i in added else gguf.NORMAL if token else gguf.UNUSED
+                for i, token in enumerate(self.tokens)
+            ),
+            roles=roles,
+            merges=tuple(pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]),
+            add_bos=len(around["bos"]) == 1,
+            add_eos=len(around["eos"]) == 1,
+        )
 
 
 def _types(part: Any) -> Collection[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from koktok.errors import UsageError
+from koktok.errors import InputError, UsageError
 from koktok.files import write_file, write_folder
 from koktok.model.definition import Definition
+from koktok.model.special import NO_LIMIT
+from koktok.protocol.agree import Ids, agree
 from koktok.protocol.tokenizer import Tokenizer
-from koktok.runtimes.conversion import agreement, hf_files
 from koktok.runtimes.folder import TOKENIZER
 from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
 from koktok.runtimes.huggingface.auto_tokenizer import Transformers
@@ -52,7 +54,7 @@ class Folder(Runtime):
         """Write its definition as tokenizer.json, and say for how many hard texts it gives the same ids."""
         if looks:
             raise UsageError("styles are for koktok's own tokenizers; an imported one keeps its special tokens")
-        files = hf_files(tokenizer)
+        files = files_for_transformers(tokenizer)
         different = agreement(tokenizer, files)
         files[PROBE] = probe_json(HuggingFace(str(files["tokenizer.json"])).ids)
         write_folder(out, files, TOKENIZER, force=force)
@@ -87,7 +89,7 @@ class Version2(Runtime):
 
     def convert(self, tokenizer: LibraryTokenizer, out: Path, *, force: bool, **_: Any) -> list[str]:
         """Write its tokenizer.json in that version."""
-        return self._write(in_version_2(str(hf_files(tokenizer)["tokenizer.json"]), {}), out, force=force)
+        return self._write(in_version_2(str(files_for_transformers(tokenizer)["tokenizer.json"]), {}), out, force=force)
 
     def _write(self, text: str, out: Path, *, force: bool) -> list[str]:
         data = text.encode()
@@ -102,3 +104,43 @@ class Version2(Runtime):
 def _check(one: Definition) -> None:
     if reason := refuses(one):
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
+
+
+# --- Imported tokenizers ----------------------------------------------------------------------------------------------
+
+
+def files_for_transformers(adapter: LibraryTokenizer) -> dict[str, str | bytes]:
+    """A folder for transformers: tokenizer.json and tokenizer_config.json, those that it has unchanged."""
+    files = adapter.files()
+    if "tokenizer.json" not in files:
+        files = {"tokenizer.json": json.dumps(adapter.tokenizer_json(), ensure_ascii=False, indent=2) + "\n"}
+    return {**files, "tokenizer_config.json": files.get("tokenizer_config.json", bare_config(adapter))}
+
+
+def bare_config(adapter: LibraryTokenizer) -> str:
+    """A tokenizer_config.json for an imported tokenizer that has none."""
+    config = {
+        **adapter.roles,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": NO_LIMIT,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+    }
+    return json.dumps(config, ensure_ascii=False, indent=2) + "\n"
+
+
+def agreement(adapter: LibraryTokenizer, files: Mapping[str, str | bytes]) -> list[str]:
+    """The hard texts (`PROBES`) for which the tokenizer.json of `files` gives other ids than `adapter`."""
+    text = files["tokenizer.json"]
+    other = HuggingFace(text if isinstance(text, str) else text.decode("utf-8"))
+
+    def ids(read: Callable[[str], Sequence[int]]) -> Ids:
+        def row(line: str) -> Sequence[int] | None:
+            try:
+                return read(line)
+            except InputError:  # the library refuses it
+                return None
+
+        return lambda lines: [*map(row, lines)]
+
+    theirs, ours = ids(lambda line: other.read(line)[0]), ids(lambda line: adapter.encode(line).ids)
+    return [example.line for example in agree(theirs, ours, PROBES, examples=len(PROBES)).examples]

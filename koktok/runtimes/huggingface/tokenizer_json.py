@@ -213,6 +213,19 @@ def bpe_node(
     }
 
 
+def added_nodes(specials: Mapping[str, int], more: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The "added_tokens" node; `more` are read in every text, special tokens only if the caller allows them."""
+    rows = [(i, token, True) for token, i in specials.items()] + [(i, token, False) for token, i in more.items()]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    return [{"id": i, "content": token, **flags, "special": special} for i, token, special in sorted(rows)]
+
+
+def whole_json(**nodes: Any) -> dict[str, Any]:
+    """A tokenizer.json with these nodes, in their usual order."""
+    order = ("added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+    return {"version": "1.0", "truncation": None, "padding": None, **{name: nodes.get(name) for name in order}}
+
+
 def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = False) -> Vocab:
     """The vocabulary of a tokenizer.json that koktok wrote."""
     try:

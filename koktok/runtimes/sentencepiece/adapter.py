@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
@@ -14,8 +15,20 @@ from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
+from koktok.runtimes import gguf
+from koktok.runtimes.huggingface.tokenizer_json import added_nodes, bpe_node, whole_json
 from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
-from koktok.runtimes.sentencepiece.message import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, ModelProto
+from koktok.runtimes.sentencepiece.message import (
+    BPE,
+    BYTE,
+    CONTROL,
+    NORMAL,
+    UNIGRAM,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    ModelProto,
+)
 
 _HINT = "a SentencePiece model is the .model file of spm_train"
 
@@ -129,6 +142,92 @@ class SentencePiece(LibraryTokenizer):
     def files(self) -> dict[str, str | bytes]:
         """The model, unchanged."""
         return {"tokenizer.model": self.data}
+
+    def tokenizer_json(self) -> dict[str, Any]:
+        """A tokenizer.json that does the same: nodes of Hugging Face in place of SentencePiece's rules."""
+        proto = self.proto
+        trainer, spec = proto.trainer_spec, proto.normalizer_spec
+        if trainer.model_type not in (UNIGRAM, BPE) or trainer.treat_whitespace_as_suffix:
+            raise ArtifactError("no tokenizer.json for word or character models, nor for spaces as suffixes")
+        steps: list[dict[str, Any]] = []
+        if spec.precompiled_charsmap:
+            packed = base64.b64encode(spec.precompiled_charsmap).decode("ascii")
+            steps.append({"type": "Precompiled", "precompiled_charsmap": packed})
+        if spec.remove_extra_whitespaces:
+            steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+            steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+        space = "▁" if spec.escape_whitespaces else " "
+        if spec.add_dummy_prefix:
+            steps.append({"type": "Prepend", "prepend": " "})
+        if spec.escape_whitespaces:
+            steps.append({"type": "Replace", "pattern": {"String": " "}, "content": space})
+        decoders: list[dict[str, Any]] = [{"type": "ByteFallback"}, {"type": "Fuse"}]
+        if spec.escape_whitespaces:
+            decoders.insert(0, {"type": "Replace", "pattern": {"String": space}, "content": " "})
+        if spec.add_dummy_prefix:
+            decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+        scores = {row.piece: row.score for row in proto.pieces if row.type in (NORMAL, USER_DEFINED)}
+        lowest = min((row.score for row in proto.pieces if row.type == NORMAL), default=0.0)
+        if trainer.model_type == UNIGRAM:
+            # Hugging Face matches every row in text, SentencePiece only normal ones: the others get the lowest score.
+            model: dict[str, Any] = {
+                "type": "Unigram",
+                "unk_id": self.unknown,
+                "vocab": [[row.piece, scores.get(row.piece, lowest)] for row in proto.pieces],
+                "byte_fallback": trainer.byte_fallback,
+            }
+        else:
+            model = bpe_node(
+                {row.piece: i for i, row in enumerate(proto.pieces)},
+                sorted(scores, key=lambda piece: -scores[piece]),
+                unknown=self.tokens[self.unknown or 0],
+                byte_fallback=trainer.byte_fallback,
+            )
+        user_defined = {row.piece: i for i, row in enumerate(proto.pieces) if row.type == USER_DEFINED}
+        return whole_json(
+            added_tokens=added_nodes(self.specials, user_defined),
+            normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
+            decoder={"type": "Sequence", "decoders": decoders},
+            model=model,
+        )
+
+    def gguf_vocab(self) -> gguf.GgufVocab:
+        """The vocabulary for llama.cpp, which runs unigram and BPE models."""
+        proto = self.proto
+        trainer, spec = proto.trainer_spec, proto.normalizer_spec
+        if trainer.model_type not in (UNIGRAM, BPE) or trainer.treat_whitespace_as_suffix:
+            raise ArtifactError("no GGUF: llama.cpp runs unigram and BPE models with spaces as prefixes only")
+        unigram = trainer.model_type == UNIGRAM
+        if not unigram and not trainer.byte_fallback:
+            raise ArtifactError(
+                "no GGUF: llama.cpp's BPE over characters requires byte pieces, and this model has none"
+            )
+        tokens = tuple(self.tokens)
+        types = tuple(row.type for row in proto.pieces)
+        symbols = [token for token, kind in zip(tokens, types, strict=True) if kind == gguf.USER_DEFINED]
+        beyond = next((token for token in symbols if not token.isascii()), None)
+        if unigram and beyond is not None:
+            # It matches the longest *beginning* of a symbol, byte by byte: after ㅋㅋ it leaves half of ㄹ.
+            raise ArtifactError(
+                f"no GGUF: llama.cpp breaks characters that begin with the bytes of the user-defined symbol {beyond!r}",
+                hint="user-defined symbols in ASCII are fine",
+            )
+        if not spec.escape_whitespaces:
+            if any("▁" in token for token in tokens):
+                raise ArtifactError("no GGUF: llama.cpp writes a space as ▁, and this model has both")
+            tokens = tuple(token.replace(" ", "▁") for token in tokens)
+        ids = {"bos": trainer.bos_id, "eos": trainer.eos_id, "pad": trainer.pad_id, "unk": trainer.unk_id}
+        return gguf.GgufVocab(
+            model="t5" if unigram else "llama",
+            pre="default",
+            tokens=tokens,
+            scores=tuple(row.score for row in proto.pieces),
+            types=types,
+            roles={role: i for role, i in ids.items() if i >= 0},
+            charsmap=bytes(spec.precompiled_charsmap) if unigram else b"",
+            add_space_prefix=spec.add_dummy_prefix,
+            remove_extra_whitespaces=spec.remove_extra_whitespaces,
+        )
 
 
 def open_sp(spec: str, path: Path) -> SentencePiece:

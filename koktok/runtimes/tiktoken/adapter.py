@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -15,6 +16,7 @@ from koktok.files import read_utf8, typed
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
 from koktok.model.vocab import BYTE_CHARS
+from koktok.runtimes.huggingface.tokenizer_json import added_nodes, bpe_node, whole_json
 from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
 from koktok.runtimes.tiktoken import ranks as tiktoken
 from koktok.runtimes.tiktoken.ranks import VOCABULARIES, RanksPattern, published
@@ -117,6 +119,24 @@ class Tiktoken(LibraryTokenizer):
     def files(self) -> dict[str, str | bytes]:
         """The files of `koktok.runtimes.tiktoken.ranks`."""
         return {**tiktoken.files(self.ranks)}
+
+    def tokenizer_json(self) -> dict[str, Any]:
+        """A tokenizer.json that does the same: byte-level BPE with these ranks as merges."""
+        ranks = self.ranks
+        spelled = {self.tokens[i]: i for i in sorted(ranks.ranks.values())}
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+        # Oniguruma reads the plus of \p{N}{1,3}+ as a repetition, other engines as possessive.
+        regex = re.sub(r"(\{\d+(?:,\d*)?\})\+", r"\1", ranks.pattern)
+        split = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+        return whole_json(
+            added_tokens=added_nodes(ranks.specials, {}),
+            pre_tokenizer={"type": "Sequence", "pretokenizers": [split, level]},
+            decoder=level,
+            # Special tokens are in the table, too: else the library would assign ids after its end.
+            model=bpe_node(
+                spelled | dict(ranks.specials), sorted(spelled, key=spelled.__getitem__), ignore_merges=True
+            ),
+        )
 
 
 def open_tiktoken(spec: str, path: Path, pattern: str = "") -> Tiktoken:
