@@ -350,3 +350,63 @@ def test_tables_are_the_literals() -> None:
     assert [*get_args(analyser)] == [*ANALYSERS]
     assert SegmentRecipe().segmenter == DEFAULT
     assert [*get_args(TrainRecipe.model_fields["preset"].annotation)] == [*PRESETS]
+
+
+ELSEWHERE = {
+    "cli/export.py": "the Literal of `--to`, which start-up cannot ask of the table",
+    "recipe.py": "the Literals of the recipe, which a test compares with the tables; `spm`, the trainer",
+    "training/dispatch.py": "`spm`, the trainer",
+    "training/job.py": "`spm`, the trainer",
+    "pipeline/train.py": "`spm`, the trainer",
+    "tokenizer/open.py": "`hf` and `tiktoken`, kinds of reference with options of their own",
+    "verification/extension.py": "`tiktoken`, a kind of extension, which its folder says",
+    "metrics/gold/readers.py": "`kiwi`, the format of its evaluation sets",
+    "metrics/gold/silver.py": "`kiwi`, the name of its boundaries in tables",
+    "instances/reading.py": "`kiwi`, the splitter of sentences",
+    "pipeline/curve.py": "presets with shares between them, which are the curve",
+    "cli/training_shown.py": "`lm`, whose tokens are compared with SentencePiece's",
+    "report/frontier.py": "`lm`, the default, which needs no option",
+}
+"""Files that name a member of a family though they are not its home, each with the reason."""
+
+ASKED_BY_TYPE = {
+    "extension/base_tokenizer.py": 2,
+    "metrics/entropy.py": 1,
+    "report/playground/payload.py": 1,
+    "verification/others.py": 2,
+}
+"""Files outside the runtimes that ask for a library's class, and how often; the numbers may only fall."""
+
+
+def test_members_are_named_at_home() -> None:
+    """A runtime, an analyser or a preset is named in its home and its table; whoever wants to know asks the table."""
+    from koktok.runtimes import RUNTIMES
+    from koktok.segment import ANALYSERS
+    from koktok.training.unigram_point import PRESETS
+
+    homes = {
+        ("runtimes/",): set(RUNTIMES),
+        ("segment/", "runtimes/references/"): set(ANALYSERS),
+        ("training/unigram_point.py",): set(PRESETS),
+    }
+    named, asked = set(), {}
+    for path in FILES.values():
+        file = path.relative_to(ROOT / "koktok").as_posix()
+        documented = {
+            id(node.body[0].value)
+            for node in NODES[path]
+            if isinstance(getattr(node, "body", None), list) and node.body and isinstance(node.body[0], ast.Expr)
+        }
+        for node in NODES[path]:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+                named |= {file for home, names in homes.items() if node.value in names and not file.startswith(home)}
+            if (
+                isinstance(node, ast.Call)
+                and ast.unparse(node.func) == "isinstance"
+                and not file.startswith("runtimes/")
+            ):
+                classes = {one.id for one in ast.walk(node.args[1]) if isinstance(one, ast.Name)}
+                if classes & {"HuggingFace", "SentencePiece", "Tiktoken", "Transformers"}:
+                    asked[file] = asked.get(file, 0) + 1
+    assert named == set(ELSEWHERE)
+    assert asked == ASKED_BY_TYPE

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Protocol
 from koktok.errors import UsageError, did_you_mean
 from koktok.files import typed
 from koktok.model.definition import Definition
+from koktok.model.tokens import Spans
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes.folder import MARK
 from koktok.text.prefix import Prefix, with_prefix
@@ -30,6 +31,19 @@ class Runtime(ABC):
 
     is_koktoks: ClassVar[bool] = False
     """Whether it writes a folder that koktok loads again, with a tokenizer of any style."""
+
+    references: ClassVar[Mapping[str, str]] = {}
+    """The kinds of reference that it opens (`sp:FILE.model`), with their help texts."""
+
+    openers: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    """The function that opens each kind of file, given the reference and the path, as a `LibraryTokenizer`."""
+
+    library: ClassVar[str] = ""
+    """The library by which a folder of `koktok import` names it; '' where it opens none."""
+
+    def imported(self, folder: Path, contents: Mapping[str, bytes]) -> Any:
+        """The tokenizer of a folder that `koktok import` wrote, from the files that its koktok.toml lists."""
+        raise NotImplementedError
 
     @abstractmethod
     def write(self, tokenizer: Tokenizer, one: Definition, out: Path, *, force: bool, **options: Any) -> list[str]:
@@ -94,6 +108,13 @@ class Encoder(Protocol):
     def tokens(self) -> Sequence[str]:
         """The string of every id."""
 
+    @property
+    def roles(self) -> Mapping[str, str]:
+        """Special tokens by their role in transformers."""
+
+    def offsets(self, lines: Sequence[str]) -> list[Spans]:
+        """The code points of each token of each line."""
+
     def ids(self, lines: Sequence[str], *, specials: bool = False) -> list[list[int]]:
         """The ids of lines."""
 
@@ -115,6 +136,7 @@ class Reader:
     marks_space: bool = True  # whether it tells the first space of a text from the prefix space
     ends_at_nul: bool = False  # whether its rules end at a NUL
     has_offsets: bool = False  # whether its offsets are compared
+    has_roles: bool = False  # whether it reads roles of special tokens from the folder
     slow: bool = False  # whether only a sample of a large text is checked
 
     def with_space(self, texts: list[str], *, prefix: Prefix) -> list[str]:

@@ -8,36 +8,26 @@ file runs in its library, also if koktok wrote it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_bounded, read_whole, standing
+from koktok.runtimes import RUNTIMES
 from koktok.runtimes.detect import Detected, detect
 from koktok.runtimes.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
-from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
-from koktok.runtimes.huggingface.auto_tokenizer import open_folder, open_vocabulary
-from koktok.runtimes.huggingface.config_files import SAVED
 from koktok.runtimes.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.runtimes.references.analysers import ANALYSERS, open_segmenter
 from koktok.runtimes.references.cuts import open_cuts
 from koktok.runtimes.references.packages import open_package
 from koktok.runtimes.references.trivial import TRIVIAL
-from koktok.runtimes.sentencepiece.adapter import SentencePiece, open_sp
-from koktok.runtimes.tiktoken.adapter import Tiktoken, open_ranks, open_tekken, open_tiktoken
-from koktok.runtimes.tiktoken.ranks import load as load_ranks
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.ready import folder_of
 
 REFERENCES: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
-    "hf": "hf:PATH, a folder as transformers opens it, or a tokenizer.json alone",
-    "sp": "sp:FILE.model, a SentencePiece model alone",
-    "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
-    "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
-    "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
-    "tekken": "tekken:FILE.json, Mistral's ranks",
+    **{kind: text for runtime in RUNTIMES.values() for kind, text in runtime.references.items()},
     "package": "package:NAME, a vocabulary in an installed package (o200k_base, llama3, ...)",
     "cuts": "cuts:FILE.jsonl, offsets of the cuts of any program",
     "dpe": "dpe:DIR, a segmentation that koktok segment --learn wrote",
@@ -168,26 +158,14 @@ def is_reference(text: str) -> bool:
     return (named or text in ANALYSERS or text in TRIVIAL) and not path_of(text, "a tokenizer").exists()
 
 
-_OPENERS: Final[dict[str, Callable[..., LibraryTokenizer]]] = {
-    "transformers": open_folder,
-    "hf": open_hf,
-    "gpt2": open_vocabulary,
-    "wordpiece": open_vocabulary,
-    "sp": open_sp,
-    "tekken": open_tekken,
-    "tiktoken": open_tiktoken,
-    "ranks": open_ranks,
-}
-"""The function that opens each kind of file."""
-
-
 def _open(source: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
-    if source.kind not in _OPENERS:
+    openers = {kind: opener for runtime in RUNTIMES.values() for kind, opener in runtime.openers.items()}
+    if source.kind not in openers:
         raise ArtifactError(f"`{source.path}` is {source}; expected a file of another library")
     if option:
         options["pattern"] = option
     try:
-        opened = _OPENERS[source.kind](spec, source.path, **options)
+        opened: LibraryTokenizer = openers[source.kind](spec, source.path, **options)
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -224,18 +202,11 @@ def _load_imported(folder: Path) -> LibraryTokenizer:
         raise ArtifactError(
             f"the files of `{folder}` were changed: their digest differs from that in {MARK}", hint=again
         )
-    library = imported.library
-    opened: LibraryTokenizer
-    beside = {name: data for name, data in contents.items() if name in SAVED}
-    if library == "tokenizers":
-        opened = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
-    elif library == "sentencepiece":
-        opened = SentencePiece(contents["tokenizer.model"], spec=str(folder))
-    elif library == "tiktoken":
-        opened = Tiktoken(load_ranks(folder), spec=str(folder))
-    else:
+    runtime = next((one for one in RUNTIMES.values() if one.library == imported.library), None)
+    if runtime is None:
         raise ArtifactError(
-            f"`{folder}` requires the library {library!r}, which this koktok does not support", hint=again
+            f"`{folder}` requires the library {imported.library!r}, which this koktok does not support", hint=again
         )
+    opened: LibraryTokenizer = runtime.imported(folder, contents)
     opened.signature = mark.signature
     return opened

@@ -17,8 +17,6 @@ from koktok.extension.extension_files import is_extension
 from koktok.extension.prune import is_pruned
 from koktok.files import path_of
 from koktok.progress import OnProgress
-from koktok.runtimes.huggingface.adapter import HuggingFace
-from koktok.runtimes.huggingface.auto_tokenizer import Transformers
 from koktok.runtimes.runtime import Table
 from koktok.text.sources import Source, read
 from koktok.tokenizer import TrainedTokenizer
@@ -168,7 +166,6 @@ class _Checks:
                 continue
             self._formats.append(Format(tokenizer, name, reader))
             if reader.has_offsets:
-                assert isinstance(reader.tokenizer, HuggingFace)
                 offsets.append(OffsetsOfHuggingFace(tokenizer, name, reader.tokenizer))
         self._offsets = offsets
 
@@ -204,7 +201,7 @@ class _Checks:
         yield specials(tokenizer)
         for check in self._formats:
             yield specials_of_format(tokenizer, check.name, check.reader)
-            if isinstance(check.reader.tokenizer, Transformers):
+            if check.reader.has_roles:
                 theirs = ids_by_role(check.reader.tokenizer.roles, tokens)
                 yield from same_roles(check.name, ids_by_role(tokenizer.roles, tokens), theirs)
         yield probe(folder, lambda lines: [tokenizer.encode(line).ids for line in lines])

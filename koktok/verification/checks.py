@@ -16,8 +16,7 @@ from koktok.errors import ArtifactError
 from koktok.model.encoding import BLANK, Encoding
 from koktok.model.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 from koktok.protocol.agree import agreement
-from koktok.runtimes.huggingface.adapter import HuggingFace
-from koktok.runtimes.runtime import Reader, Table
+from koktok.runtimes.runtime import Encoder, Reader, Table
 from koktok.text.prefix import without_prefix
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.finding import CheckResult, shown
@@ -244,7 +243,7 @@ class OffsetsOfHuggingFace(Check):
     and are not compared.
     """
 
-    def __init__(self, tokenizer: TrainedTokenizer, name: str, adapter: HuggingFace) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer, name: str, adapter: Encoder) -> None:
         self.result = CheckResult(f"offsets: {name}", message="Hugging Face's are ours on normal text")
         super().__init__(tokenizer, self.result)
         self._adapter, self._seen = adapter, 0

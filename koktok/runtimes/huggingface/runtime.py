@@ -15,7 +15,8 @@ from koktok.protocol.agree import Ids, agree
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes.folder import TOKENIZER
 from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
-from koktok.runtimes.huggingface.auto_tokenizer import Transformers
+from koktok.runtimes.huggingface.auto_tokenizer import Transformers, open_folder, open_vocabulary
+from koktok.runtimes.huggingface.config_files import SAVED
 from koktok.runtimes.huggingface.tokenizer_json import in_version_2, refuses, tokenizer_json
 from koktok.runtimes.library import PROBES, LibraryTokenizer
 from koktok.runtimes.probe import PROBE, probe_json
@@ -41,6 +42,18 @@ class Folder(Runtime):
     """tokenizer.json and the files beside it."""
 
     name: ClassVar[str] = "hf"
+    library: ClassVar[str] = HuggingFace.library
+    references: ClassVar[Mapping[str, str]] = {
+        "hf": "hf:PATH, a folder as transformers opens it, or a tokenizer.json alone",
+        "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
+        "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
+    }
+    openers: ClassVar[Mapping[str, Callable[..., LibraryTokenizer]]] = {
+        "transformers": open_folder,
+        "hf": open_hf,
+        "wordpiece": open_vocabulary,
+        "gpt2": open_vocabulary,
+    }
     options: ClassVar[frozenset[str]] = frozenset(LOOKS)
     is_koktoks: ClassVar[bool] = True
 
@@ -61,6 +74,11 @@ class Folder(Runtime):
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
 
+    def imported(self, folder: Path, contents: Mapping[str, bytes]) -> HuggingFace:
+        """A tokenizer.json with the files beside it."""
+        beside = {name: data for name, data in contents.items() if name in SAVED}
+        return HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
+
     def readers(self, place: Path) -> Iterator[Opening]:
         """tokenizer.json in tokenizers, and its folder in transformers."""
         file = place / "tokenizer.json" if place.is_dir() else place
@@ -73,7 +91,7 @@ class Folder(Runtime):
             )
         if place.is_dir() and file.is_file() and (place / "tokenizer_config.json").is_file():
             name = "transformers"
-            yield Opening(name, name, name, lambda: Reader(name, Transformers(place), slow=True))
+            yield Opening(name, name, name, lambda: Reader(name, Transformers(place), has_roles=True, slow=True))
 
 
 class Version2(Runtime):

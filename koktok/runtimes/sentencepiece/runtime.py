@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +21,9 @@ class ModelFile(Runtime):
     """The file that SentencePiece loads."""
 
     name: ClassVar[str] = "spm"
+    library: ClassVar[str] = SentencePiece.library
+    references: ClassVar[Mapping[str, str]] = {"sp": "sp:FILE.model, a SentencePiece model alone"}
+    openers: ClassVar[Mapping[str, Callable[..., LibraryTokenizer]]] = {"sp": open_sp}
     options: ClassVar[frozenset[str]] = frozenset({"user_defined"})
 
     def write(
@@ -49,6 +52,10 @@ class ModelFile(Runtime):
             out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole, force=force, what="model"
         )
         return []
+
+    def imported(self, folder: Path, contents: Mapping[str, bytes]) -> SentencePiece:
+        """A model."""
+        return SentencePiece(contents["tokenizer.model"], spec=str(folder))
 
     def readers(self, place: Path) -> Iterator[Opening]:
         """The models of a folder, or a file that is no other library's."""

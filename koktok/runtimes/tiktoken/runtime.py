@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,14 +13,24 @@ from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes.library import LibraryTokenizer
 from koktok.runtimes.runtime import Opening, Reader, Runtime
-from koktok.runtimes.tiktoken.adapter import Tiktoken, open_tiktoken
-from koktok.runtimes.tiktoken.ranks import EXPORT, SPEC, files, ranks_of
+from koktok.runtimes.tiktoken.adapter import Tiktoken, open_ranks, open_tekken, open_tiktoken
+from koktok.runtimes.tiktoken.ranks import EXPORT, SPEC, files, load, ranks_of
 
 
 class RanksFolder(Runtime):
     """NAME.tiktoken, and tiktoken.json with the rest of a `tiktoken.Encoding`."""
 
     name: ClassVar[str] = "tiktoken"
+    library: ClassVar[str] = Tiktoken.library
+    references: ClassVar[Mapping[str, str]] = {
+        "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
+        "tekken": "tekken:FILE.json, Mistral's ranks",
+    }
+    openers: ClassVar[Mapping[str, Callable[..., LibraryTokenizer]]] = {
+        "tiktoken": open_tiktoken,
+        "ranks": open_ranks,
+        "tekken": open_tekken,
+    }
     options: ClassVar[frozenset[str]] = frozenset({"name"})
 
     def write(
@@ -40,6 +50,10 @@ class RanksFolder(Runtime):
             raise UsageError(f"this tokenizer was imported from {tokenizer.library}, and has no ranks")
         write_folder(out, files(replace(tokenizer.ranks, name=name or tokenizer.name)), EXPORT, force=force)
         return []
+
+    def imported(self, folder: Path, contents: Mapping[str, bytes]) -> Tiktoken:  # noqa: ARG002
+        """Ranks."""
+        return Tiktoken(load(folder), spec=str(folder))
 
     def readers(self, place: Path) -> Iterator[Opening]:
         """The ranks of a folder."""
