@@ -1,16 +1,36 @@
-"""The checks without the user's text: special tokens that a text spells, and probe.json."""
+"""The checks without the user's text: changed files, special tokens that a text spells, and probe.json."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from koktok.errors import ArtifactError
+from koktok.files import Product
 from koktok.protocol.agree import Ids, agreement
+from koktok.runtimes.folder import CARD, is_koktoks
 from koktok.runtimes.probe import PROBE, read_probe
 from koktok.runtimes.runtime import Reader
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.finding import CheckResult
 from koktok.verification.probes import around_specials
+
+
+def unchanged(folder: Path) -> Iterator[CheckResult]:
+    """Check: the files of a folder are as koktok wrote them, README.md apart, which is its owner's."""
+    result = CheckResult("files", message=f"as they were written, {CARD} apart")
+    for file in sorted(folder.glob("*.sha256")):
+        product = Product(file.name, "")
+        rows, own = product.rows(folder), product.own(folder)
+        if rows == []:
+            result.record(False, "{} was changed after it was written", file.name)
+        for name, _ in rows or ():
+            if name != CARD:
+                result.record(name in (own or {}), "{} was changed or removed after it was written", name)
+    if result.checked:
+        yield result
+    elif is_koktoks(folder):
+        yield result.skip("there is no list of checksums of koktok")
 
 
 def specials(tokenizer: TrainedTokenizer) -> CheckResult:
