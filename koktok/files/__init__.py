@@ -5,7 +5,18 @@ nothing is deleted or replaced that koktok did not write (law 12). Reading chang
 """
 
 from koktok.files.checked import FETCH_LFS, LFS_POINTER, MOST_TEXT, checked, open_regular, read_bounded, read_utf8
-from koktok.files.paths import cache_dir, is_plain, path_of, place_of, scratch, sweep, typed, workplace, workplace_of
+from koktok.files.paths import (
+    cache_dir,
+    is_plain,
+    path_of,
+    place_of,
+    scratch,
+    sweep,
+    typed,
+    workplace,
+    workplace_of,
+    writing,
+)
 from koktok.files.resume import MANIFEST, Checkpoint, read_manifest, resumable, write_manifest, written
 from koktok.files.write import (
     Product,
@@ -52,5 +63,6 @@ __all__ = [
     "write_file",
     "write_folder",
     "write_manifest",
+    "writing",
     "written",
 ]

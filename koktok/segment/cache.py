@@ -125,7 +125,9 @@ class CachedSegmenter:
             found = store.execute(
                 f"SELECT word, row, sum FROM json_each(?) CROSS JOIN {table} ON word = value", (json.dumps(batch),)
             ).fetchall()
-            whole = {w.decode(): row.decode() for w, row, noted in found if type(row) is bytes and _sum(w, row) == noted}
+            whole = {
+                w.decode(): row.decode() for w, row, noted in found if type(row) is bytes and _sum(w, row) == noted
+            }
             damaged += len(found) - len(whole)
             rows |= whole
         if damaged:
