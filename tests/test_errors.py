@@ -498,6 +498,8 @@ ERRORS: dict[str, list[Row]] = {
         (toml('[recipe.train]\nspecials = ["<unk>", "a\\nb"]'), RecipeError, r"holds the control character U\+000A"),
         (toml(f'[recipe.train]\nspecials = ["<unk>", "{"x" * 100_000}"]'), RecipeError, r"at most 256 characters, got one of 100,000"),
         (toml('[recipe.train]\nspecials = ["<unk>", "<0x00>"]'), RecipeError, r"<0x00> is spelled like the byte piece"),
+        *((toml(f'[recipe.train]\nmodel = "{model}"\nspecials = ["[UNK]", "<한>", "<é>"]'), RecipeError, "<é> is spelled with GPT-2's letters")
+          for model in ("bpe-bytes", "wordpiece-bytes")),
         (toml('[recipe.segment]\nsegmenter = "dpe:"'), RecipeError, r"`segment.segmenter` is 'dpe:': input should be 'kiwi'"),
         (toml('[recipe.segment]\nuser_dictionary_sha256 = "no digest"'), RecipeError, r"`segment.user_dictionary_sha256`"),
         (lambda here: Recipe.load(here.folder / "none.toml"), RecipeError, r"none\.toml` cannot be read"),
