@@ -85,7 +85,7 @@ def in_python(hint: str) -> str:
         given = [option for option in options if not option.startswith("out=")]
         out = "".join(f".save({option.removeprefix('out=')})" for option in options if option.startswith("out="))
         return f"koktok.train({', '.join([match[1], *given])}){out}"
-    if re.match(r"koktok |\w+ .*[|>]", hint) or "in Python" in hint:
+    if re.match(r"koktok |git |hf |cp |iconv |\w+ [^'\"]*[|>]", hint) or "in Python" in hint:
         return hint
     return _OPTION.sub(_parameter, hint)
 

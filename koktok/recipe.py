@@ -24,7 +24,7 @@ from koktok.hangul import KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model import special as styles
 from koktok.model.definition import Definition
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, RoleName, Side, StyleName, TemplateName
-from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
+from koktok.model.vocab import BYTE_OF, BYTE_PIECES, FORBIDDEN, KINDS, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import ACROSS_SPACES, Published, PublishedPattern
 from koktok.text.prefix import Prefix
@@ -46,6 +46,9 @@ FORMAT: Final = 2
 
 FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
 """Models over characters, which may lack one; bytes lack none, and whole words are not spelled."""
+
+BYTE_MODELS = tuple(kind for kind, row in KINDS.items() if row.bytewise)
+"""Models whose pieces are spelled in bytes."""
 
 SPM_MODELS = ("unigram", "bpe")
 """Models that the sentencepiece library can train with koktok's cuts."""
@@ -390,6 +393,13 @@ class Recipe(_Section):
             raise RecipeError(
                 f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {train.vocab_size:,}",
                 hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
+            )
+        read_as_bytes = [token for token in self.special_tokens if set(token) <= BYTE_OF.keys() and not token.isascii()]
+        if train.model in BYTE_MODELS and read_as_bytes:
+            raise RecipeError(
+                f"the special token {read_as_bytes[0]} is spelled with GPT-2's letters for bytes alone, and Hugging Face decodes "
+                "it to other text",
+                hint="--specials with one of ASCII, or --model bpe",
             )
         if self.spelled and train.superwords:
             raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")

@@ -29,7 +29,7 @@ from polars import col
 from koktok.count.count_files import CountFile
 from koktok.count.counts import BY_WORD, WORD, Counts, copied, summed
 from koktok.errors import InputError, UsageError
-from koktok.files import Checkpoint, scratch
+from koktok.files import Checkpoint, scratch, writing
 from koktok.progress import Done
 from koktok.text.blocks import Block
 from koktok.text.documents import LIMBS, document_hashes, hash_sum, hash_sum_digest, held_by_document, held_lines
@@ -232,10 +232,12 @@ class _Kept:
         try:
             for table, file in zip(tables, files, strict=True):
                 _write(table, file)
-            with self.lock:
+            with self.lock, writing(self.checkpoint.notes):
                 self.checkpoint.add({"name": name}, [file.name for file in files])
-        except OSError as error:
-            raise InputError(f"the folder `{self.checkpoint.folder}` cannot be written to: {error}") from error
+        except InputError:
+            for file in files:
+                file.unlink(missing_ok=True)
+            raise
         return [Shard.of(table, file) for table, file in zip(tables, files, strict=True)]
 
 
@@ -369,7 +371,8 @@ class Shards:
 
 
 def _write(table: pl.DataFrame, file: Path) -> None:
-    table.write_parquet(file, compression="lz4", row_group_size=_GROUP)
+    with writing(file):
+        table.write_parquet(file, compression="lz4", row_group_size=_GROUP)
 
 
 def forget(folder: Path) -> None:

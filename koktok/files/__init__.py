@@ -5,7 +5,19 @@ nothing is deleted or replaced that koktok did not write (law 12). Reading chang
 """
 
 from koktok.files.checked import FETCH_LFS, LFS_POINTER, MOST_TEXT, checked, open_regular, read_bounded, read_utf8
-from koktok.files.paths import cache_dir, is_plain, path_of, place_of, scratch, sweep, typed, workplace, workplace_of
+from koktok.files.paths import (
+    cache_dir,
+    is_plain,
+    path_of,
+    place_of,
+    scratch,
+    sha256_of,
+    sweep,
+    typed,
+    workplace,
+    workplace_of,
+    writing,
+)
 from koktok.files.resume import MANIFEST, Checkpoint, read_manifest, resumable, write_manifest, written
 from koktok.files.write import (
     Product,
@@ -44,6 +56,7 @@ __all__ = [
     "refuse_another",
     "resumable",
     "scratch",
+    "sha256_of",
     "standing",
     "sweep",
     "typed",
@@ -52,5 +65,6 @@ __all__ = [
     "write_file",
     "write_folder",
     "write_manifest",
+    "writing",
     "written",
 ]

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from koktok.errors import InputError, KoktokError, UsageError
+from koktok.errors import InputError, KoktokError, UsageError, visible
 
 LOCK = "koktok.lock"
 
@@ -135,6 +135,11 @@ def workplace(place: Path, *, wait: float = LOCK_TIMEOUT) -> Iterator[Path]:
             time.sleep(POLL_INTERVAL)
     try:
         yield place
+    except InputError as error:
+        with suppress(OSError):
+            if names_in(place) > {LOCK}:
+                error.hint = f"{error.hint}; what was finished is kept in {visible(typed(place))}".removeprefix("; ")
+        raise
     finally:
         if sys.platform == "win32":  # an open file cannot be removed
             lock.release()
@@ -158,10 +163,12 @@ def _is_workplace(place: Path) -> bool:
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Raise errors of the system as InputError."""
+    """Raise errors of the system as InputError; libraries in Rust have their number at the end of their own errors."""
     try:
         yield
-    except OSError as error:
+    except BaseException as error:
+        if not isinstance(error, OSError) and (isinstance(error, KoktokError) or "(os error " not in str(error)):
+            raise
         raise InputError(
             f"`{target}` cannot be written: {error}", hint="free some space, or --out ANOTHER-PLACE"
         ) from error

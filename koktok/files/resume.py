@@ -161,7 +161,7 @@ def resumable(
     probe(target)
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with workplace(workplace_of(target, ".partial"), wait=1) as work:
+        with workplace(workplace_of(target, ".partial"), wait=1) as work, writing(target):
             settle(work, target, product)
             _clear(work)
             try:

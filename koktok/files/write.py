@@ -300,6 +300,8 @@ def settle(work: Path, target: Path, product: Product) -> None:
     """Finish or undo what a killed writer was at; for writers, which hold the lock of the workplace."""
     old = work / OLD
     if old.is_dir() and not old.is_symlink():
+        if names_in(old) and product.rows(old) is None:  # its list is the last that goes
+            raise _not_koktoks(old)
         if os.path.lexists(target):
             _remove(old, target, product)
         else:
@@ -324,12 +326,13 @@ def _replace(staged: Path, target: Path, product: Product, old: Mapping[str, str
 
 def _remove(old: Path, target: Path, product: Product) -> None:
     """Remove what koktok wrote of a folder that was replaced, its list last; what came into it meanwhile goes to the new one."""
-    for name in sorted(product.own(old) or {}, key=lambda name: name == product.manifest):
+    own = product.own(old) or {}
+    for name in sorted(names_in(old) - own.keys()):
+        if os.path.lexists(target / name):
+            raise _not_koktoks(old / name)
+        (old / name).rename(target / name)
+    for name in sorted(own, key=lambda name: name == product.manifest):
         (old / name).unlink()
-    for left in old.iterdir():
-        if os.path.lexists(target / left.name):
-            raise _not_koktoks(left)
-        left.rename(target / left.name)
     old.rmdir()
 
 

@@ -1,7 +1,7 @@
 """`Tokenizer`: the protocol of every tokenizer that koktok opens, its own or a library's.
 
 `koktok.load` gives a `TrainedTokenizer`, which koktok runs, or a `LibraryTokenizer`, which runs in the library that its
-definition was written for. Each implements nine methods; `Tokenizer` makes batches, flat arrays and files of them, and `Lookups`
+definition was written for. Each implements ten methods; `Tokenizer` makes batches, flat arrays and files of them, and `Lookups`
 has the names of look-ups that users of other libraries know.
 """
 

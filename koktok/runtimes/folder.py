@@ -154,9 +154,15 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         raise ArtifactError(f"`{file}`: {error.message}", hint=error.hint or _AGAIN) from error
     except ValueError as error:  # RecipeError and UnicodeDecodeError
         raise _unreadable(folder, str(error)) from error
-    if not verified and vocab.digest() != digest:
+    if verified:
+        return recipe, vocab, signature
+    if vocab.digest() != digest:
+        changed, why = "vocabulary", f"its digest differs from that in {MARK}"
+    else:
+        changed, why = "" if own else hf.differs(text, recipe.definition_for(vocab)), f"it is not what {MARK} says"
+    if changed:
         raise ArtifactError(
-            f"the vocabulary in `{file}` was changed: its digest differs from that in {MARK}",
+            f"the {changed} in `{file}` was changed: {why}",
             hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
         )
     return recipe, vocab, signature

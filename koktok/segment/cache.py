@@ -2,13 +2,14 @@
 
 One SQLite file per analyser signature (name, version, options, user dictionary), because
 SQLite survives a killed process without losing what was committed, and several trainings may share it: 360,000 rows are
-read in a second. The analyser's raw tags are kept, not cuts.
+read in a second. The analyser's raw tags are kept, not cuts. A row has a checksum: a word whose row is damaged is analysed again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import shlex
 import sqlite3
 from collections import deque
@@ -16,12 +17,15 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
+from zlib import crc32
 
 from koktok.errors import AnalyserError
 from koktok.files import cache_dir
 from koktok.segment.lexicon_file import Lexicon
 from koktok.segment.policy import Morpheme, Segmenter
 from koktok.segment.serialized import deserialize, serialized_rows
+
+log = logging.getLogger(__name__)
 
 BATCH = 20_000
 """Words between two commits: about half a second of Kiwi on two cores, so a kill loses no more than that."""
@@ -60,12 +64,14 @@ class CachedSegmenter:
             with closing(sqlite3.connect(self.path, timeout=60)) as store:
                 store.execute("PRAGMA journal_mode=WAL")
                 store.execute("PRAGMA synchronous=NORMAL")
-                store.execute("CREATE TABLE IF NOT EXISTS analysis (word TEXT PRIMARY KEY, row TEXT) WITHOUT ROWID")
+                store.text_factory = bytes  # what is damaged may be no UTF-8
+                store.execute("DROP TABLE IF EXISTS analysis")  # of earlier versions, without checksums
+                store.execute(f"CREATE TABLE IF NOT EXISTS checked {_COLUMNS}")
                 store.execute("CREATE TABLE IF NOT EXISTS signature (text TEXT PRIMARY KEY) WITHOUT ROWID")
                 store.execute("INSERT OR IGNORE INTO signature VALUES (?)", (self.signature(),))
-                store.execute("CREATE TEMP TABLE lexicon (word TEXT PRIMARY KEY, row TEXT) WITHOUT ROWID")
+                store.execute(f"CREATE TEMP TABLE lexicon {_COLUMNS}")
                 if self.lexicon is not None:
-                    store.executemany("INSERT INTO lexicon VALUES (?, ?)", self.lexicon.rows())
+                    store.executemany("INSERT INTO lexicon VALUES (?, ?, ?)", _with_sums(self.lexicon.rows()))
                 store.commit()
                 yield from self._answered(store, iter(words))
         except (sqlite3.Error, OSError) as error:
@@ -112,12 +118,20 @@ class CachedSegmenter:
             yield from map(rows.__getitem__, batch)
 
     def _known(self, store: sqlite3.Connection, batch: list[str]) -> dict[str, str]:
-        """The rows that are kept of these words."""
+        """The rows that are kept of these words and are as they were written."""
         rows: dict[str, str] = {}
-        for table in ["analysis"] if self.lexicon is None else ["analysis", "temp.lexicon"]:
-            rows |= store.execute(
-                f"SELECT word, row FROM json_each(?) CROSS JOIN {table} ON word = value", (json.dumps(batch),)
-            )
+        damaged = 0
+        for table in ["checked"] if self.lexicon is None else ["checked", "temp.lexicon"]:
+            found = store.execute(
+                f"SELECT word, row, sum FROM json_each(?) CROSS JOIN {table} ON word = value", (json.dumps(batch),)
+            ).fetchall()
+            whole = {
+                w.decode(): row.decode() for w, row, noted in found if type(row) is bytes and _sum(w, row) == noted
+            }
+            damaged += len(found) - len(whole)
+            rows |= whole
+        if damaged:
+            log.warning("%d damaged analyses in the cache `%s`; these words are analysed again", damaged, self.path)
         return rows
 
     def _keep(self, store: sqlite3.Connection, fresh: dict[str, str]) -> None:
@@ -125,6 +139,19 @@ class CachedSegmenter:
         lost: Container[str] = getattr(self.inner, "quarantined", ())  # another run may have better luck with them
         with store:
             store.executemany(
-                "INSERT OR REPLACE INTO analysis VALUES (?, ?)", [i for i in fresh.items() if i[0] not in lost]
+                "INSERT OR REPLACE INTO checked VALUES (?, ?, ?)",
+                _with_sums(item for item in fresh.items() if item[0] not in lost),
             )
         fresh.clear()
+
+
+_COLUMNS = "(word TEXT PRIMARY KEY, row TEXT, sum INTEGER) WITHOUT ROWID"
+
+
+def _sum(word: bytes, row: bytes) -> int:
+    return crc32(row, crc32(word))
+
+
+def _with_sums(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, int]]:
+    for word, row in rows:
+        yield word, row, _sum(word.encode(), row.encode())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from koktok.verification.checks import (
 )
 from koktok.verification.extension import RANDOM, verify_extension, verify_pruned
 from koktok.verification.finding import CheckResult, Verification, loads
-from koktok.verification.folders import probe, specials, specials_of_format
+from koktok.verification.folders import probe, specials, specials_of_format, unchanged
 from koktok.verification.formats import Unopened, open_formats
 from koktok.verification.others import is_of_others, verify_others
 from koktok.verification.probes import tricky_lines
@@ -56,7 +57,7 @@ def verify(
     strings: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Verification:
-    """Check a folder.
+    """Check a folder, first whether its files are as they were written.
 
     Parameters
     ----------
@@ -99,7 +100,21 @@ def verify(
     >>> report.passed, report.lines
     (True, 1)
     """
-    place, lines = folder_of(path_of(folder)), _lines(lines)
+    place = folder_of(path_of(folder))
+    changed = list(unchanged(place))
+    report = _verified(place, _lines(lines), exports, sample, strings, on_progress)
+    return replace(report, findings=(*changed, *report.findings))
+
+
+def _verified(
+    place: Path,
+    lines: Iterable[str],
+    exports: Iterable[str | Path],
+    sample: int,
+    strings: int | None,
+    on_progress: OnProgress | None,
+) -> Verification:
+    """Check what a folder holds, by its kind."""
     if is_extension(place):
         return verify_extension(
             place, lines, exports=exports, strings=RANDOM if strings is None else strings, on_progress=on_progress

@@ -1,16 +1,35 @@
-"""The checks without the user's text: special tokens that a text spells, and probe.json."""
+"""The checks without the user's text: changed files, special tokens that a text spells, and probe.json."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from koktok.errors import ArtifactError
+from koktok.files import Product, sha256_of
 from koktok.protocol.agree import Ids, agreement
+from koktok.runtimes.folder import CARD, is_koktoks
 from koktok.runtimes.probe import PROBE, read_probe
 from koktok.runtimes.runtime import Reader
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.finding import CheckResult
 from koktok.verification.probes import around_specials
+
+
+def unchanged(folder: Path) -> Iterator[CheckResult]:
+    """Check: the files of a folder are as koktok wrote them, its owner's README.md and the weights of a model apart."""
+    result = CheckResult("files", message=f"as they were written, {CARD} apart")
+    for file in sorted(folder.glob("*.sha256")):
+        rows = Product(file.name, "").rows(folder)
+        if rows == []:
+            result.record(False, "{} was changed after it was written", file.name)
+        for name, sha in rows or ():
+            if name != CARD and not name.endswith(".safetensors"):
+                result.record(sha256_of(folder / name) == sha, "{} was changed or removed after it was written", name)
+    if result.checked:
+        yield result
+    elif is_koktoks(folder):
+        yield result.skip("there is no list of checksums of koktok")
 
 
 def specials(tokenizer: TrainedTokenizer) -> CheckResult:

@@ -93,7 +93,7 @@ def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) 
 
     def make(lines: object, size: int, folder: Path) -> str:
         calls.append(size)
-        (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n가\n", encoding="utf-8")
+        (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n가\n", encoding="utf-8")
         if size == 13:
             raise RuntimeError("no")
         return f"wordpiece:{folder / 'vocab.txt'}"
@@ -101,7 +101,7 @@ def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) 
     peer = Peer("made", ("koktok",), make)
     first = train_peer(peer, LINES, 5, tmp_path)
     assert first == train_peer(peer, LINES, 5, tmp_path)
-    assert load(first).size == 5
+    assert load(first).size == 6
     assert train_peer(peer, LINES[:-1], 5, tmp_path) != first
     assert calls == [5, 5]
     for _ in range(2):

@@ -33,7 +33,7 @@ from koktok.errors import ArtifactError, MissingExtraError
 from koktok.extension.embeddings import apply_extension
 from koktok.extension.extend import extend
 from koktok.extension.prune import prune, read_pruned
-from koktok.runtimes import hf_files
+from koktok.runtimes.huggingface.runtime import files_for_transformers
 from koktok.runtimes.huggingface.auto_tokenizer import auto_tokenizer
 from koktok.runtimes.huggingface.config_files import ROLES
 from koktok.verification import verify
@@ -324,7 +324,7 @@ def base(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def exported(tokenizer: Any, folder: Path) -> Path:
     """What `koktok export --to hf` writes."""
     folder.mkdir()
-    for name, content in hf_files(tokenizer).items():
+    for name, content in files_for_transformers(tokenizer).items():
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
 

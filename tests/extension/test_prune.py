@@ -123,7 +123,7 @@ def test_without_byte_fallback_no_character_becomes_unknown(tmp_path: Path) -> N
     text = json.dumps({**lost, "model": {**lost["model"], "vocab": [*rows, ["\ue000", -99.0]]}})
     (made.folder / "tokenizer.json").write_text(text)
     found = {finding.check: finding.outcome for finding in verify(made.folder, TEXT, exports=[reference]).findings}
-    assert found["unknown tokens"] == "fail"
+    assert found["unknown tokens"] == found["files"] == "fail"
     with pytest.raises(UsageError, match="expected all pieces that are unused"):
         leaves(base, np.ones(base.size, bool), "all")
 

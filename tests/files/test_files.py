@@ -560,6 +560,20 @@ def test_a_file_put_into_the_old_folder_stays(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out"]
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_an_old_folder_without_a_list_is_not_koktoks(saved: bool, tmp_path: Path) -> None:
+    out, old = tmp_path / "out", tmp_path / ".out.koktok" / "old"
+    if saved:
+        write_folder(out, {"a": "1"}, THING)
+    old.mkdir(parents=True)
+    (old / "notes").write_text("mine")
+    (old.parent / "koktok.lock").touch()
+    before = state(tmp_path)
+    with pytest.raises(UsageError, match=r"old` was not written by koktok"):
+        write_folder(out, {"a": "2"}, THING)
+    assert state(tmp_path) == before
+
+
 def test_reading_gives_up_at_once_where_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise ArtifactError("damaged")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 from conftest import AT_A_STEP, MINI, ROOT
 from test_files import fill_with_others, names, state
@@ -348,6 +349,33 @@ def test_a_full_disk_leaves_nothing_half(trained: Trained, tmp_path: Path) -> No
         assert "File too large" in done.stderr
         assert "Traceback" not in done.stderr
         assert state(tmp_path) == before
+
+
+def test_a_count_on_a_full_disk_leaves_nothing_half(tmp_path: Path) -> None:
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    (tmp_path / "text").write_text(" ".join(f"낱말{i}" for i in range(3000)), encoding="utf-8")
+    (tmp_path / "out").mkdir()
+    words = [sys.executable, "-m", "koktok", "count", tmp_path / "text", "-q", "-o", tmp_path / "out" / "c.parquet"]
+    done = subprocess.run(words, cwd=ROOT, preexec_fn=full, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert names(tmp_path / "out") == []
+
+
+def test_finished_parts_that_a_full_disk_leaves_are_named(tmp_path: Path) -> None:
+    def make(notes: Checkpoint) -> dict[str, object]:
+        (notes.folder / "shard-00000.npy").write_bytes(b"1")
+        notes.add({"name": "shard-00000"}, ["shard-00000.npy"])
+        raise polars.exceptions.ComputeError("No space left on device (os error 28)")
+
+    with pytest.raises(InputError, match="No space left") as caught:
+        resumable(tmp_path / "out", token_files.TOKENS, {"run": 1}, make)
+    assert caught.value.hint.endswith(f"what was finished is kept in {tmp_path / '.out.partial'}")
 
 
 # ── readers and kills ─────────────────────────────────────────────────────────────────────────────────────────────────

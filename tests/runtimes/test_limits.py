@@ -49,6 +49,7 @@ def test_groups_of_three_digits_need_a_pattern(what: str) -> None:
         ("hf", Vocab.plain("ngram", ["가"]), PLAIN, "no longest match with byte fallback", ""),
         ("spm", BYTES, PLAIN, "SentencePiece has no bpe-bytes model", ""),
         ("spm", Vocab.bpe("가", []), PLAIN, "requires an unknown token", ""),
+        ("spm", Vocab.bpe("\0가", ["\0가"], specials=SPECIALS), PLAIN, "holds a NUL beside other characters", ""),
         ("spm", CROSSING, PLAIN, "'가 나' crosses a pretoken boundary", ""),
         ("gguf", BYTES, PLAIN, "patterns that are built into it", "koktok train TEXT --model bpe --out FOLDER"),
         ("gguf", Vocab.plain("wordpiece", ["가"], specials=("[UNK]",)), PLAIN, "no wordpiece model", ""),

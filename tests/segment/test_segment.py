@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -278,6 +280,25 @@ def test_a_broken_cache_is_named(tmp_path: Path) -> None:
     cached.path.write_bytes(b"this is not a database, though it is long enough to look at" * 40)
     with pytest.raises(AnalyserError, match=r"cannot be used.*\nhint: rm "):
         list(cached.analyse(["가나"]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["row = '0 2 NNG '", "row = '0 9 JX '", "row = CAST(x'31ff20' AS TEXT)", "row = 7", "row = NULL", "sum = sum + 1"],
+)
+def test_a_damaged_analysis_is_made_again(change: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    words = [f"가{i}" for i in range(50)]
+    first = CachedSegmenter(Counting(), tmp_path)
+    fresh = list(first.analyse(words))
+    with closing(sqlite3.connect(first.path)) as store, store:
+        store.execute(f"UPDATE checked SET {change} WHERE word IN ('가7', '가8')")
+    again = CachedSegmenter(asked := Counting(), tmp_path)
+    assert list(again.analyse(words)) == fresh
+    assert asked.asked == ["가7", "가8"]
+    assert "2 damaged analyses" in caplog.text
+    caplog.clear()
+    assert list(CachedSegmenter(silent := Counting(), tmp_path).analyse(words)) == fresh
+    assert (silent.asked, caplog.text) == ([], "")
 
 
 @given(st.dictionaries(eojeols().filter(len), st.integers(1, 9), max_size=6))

@@ -28,10 +28,10 @@ from koktok.tokenizer.open import load
 Trained = Callable[..., Path]
 
 
-def test_a_kind_of_tokenizer_defines_nine_methods() -> None:
+def test_a_kind_of_tokenizer_defines_ten_methods() -> None:
     """Everything else of the protocol is made of them."""
     of_bulk = {"bulk_encoder", "bulk_decoder", "encode_lines"}
-    assert Tokenizer.__abstractmethods__ == {"digest", "save", "normalize", "encode", "decode", "token_bytes"} | of_bulk
+    assert Tokenizer.__abstractmethods__ == {"digest", "save", "export", "normalize", "encode", "decode", "token_bytes"} | of_bulk
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,9 @@ def test_an_imported_tokenizer_is_compared_with_what_it_was_imported_from(tmp_pa
         report = outcomes(verify(saved, [PARTING], exports=[other]))
         assert report[f"special tokens by role: {other} in transformers"] == "fail"
         assert (report[f"ids: {other} in transformers"] == "fail") == (name == "more")  # <|end|> is a token of both
+    assert "files" not in outcomes(verify(place))  # nobody has listed them
+    (saved / "tokenizer_config.json").write_text("{}")
+    assert outcomes(verify(saved))["files"] == "fail"
 
 
 def test_roles_lie_in_the_matrix_and_agree_with_the_configuration(tmp_path: Path) -> None:

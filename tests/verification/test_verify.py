@@ -117,12 +117,15 @@ BROKEN: list[tuple[str, str, Callable[[Path], object], set[str]]] = [
     ("a byte piece gone", "unigram", edit_json(lambda c: c["model"]["vocab"].pop(10)), {"loads"}),
     ("a torn file", "unigram", lambda d: os.truncate(d / "tokenizer.json", 5000), {"loads"}),
     ("no koktok.toml", "unigram", lambda d: (d / "koktok.toml").unlink(), {"loads"}),
-    ("merges gone", "bpe", edit_json(lambda c: c["model"]["merges"].clear()), {"ids: tokenizer.json"}),
-    ("another normalizer", "unigram", edit_json(lambda c: c.update(normalizer=NFKC)), {"ids: tokenizer.json"}),
-    ("no pre-tokenizer", "wordpiece", edit_json(lambda c: c.update(pre_tokenizer=None)), {"ids: tokenizer.json"}),
+    ("merges gone", "bpe", edit_json(lambda c: c["model"]["merges"].clear()), {"loads"}),
+    ("another normalizer", "unigram", edit_json(lambda c: c.update(normalizer=NFKC)), {"loads"}),
+    ("no pre-tokenizer", "wordpiece", edit_json(lambda c: c.update(pre_tokenizer=None)), {"loads"}),
     ("another decoder", "unigram", edit_json(lambda c: c["decoder"]["decoders"].append(STRIP)), {"decode: tokenizer.json"}),
     ("no decoder", "bpe-bytes", edit_json(lambda c: c.update(decoder=None)), {"decode: tokenizer.json"}),
-    ("no guard of special tokens", "wordpiece", edit_json(without_guard), {"special tokens: tokenizer.json"}),
+    ("no normalizer", "bpe-bytes", edit_json(lambda c: c.update(normalizer=None)), {"loads"}),
+    ("a merge gone", "bpe-bytes", edit_json(lambda c: c["model"]["merges"].pop()), {"loads"}),
+    ("no template", "bert", edit_json(lambda c: c.update(post_processor=None)), {"loads"}),
+    ("no guard of special tokens", "wordpiece", edit_json(without_guard), {"loads"}),
     ("a config that is no JSON", "unigram", lambda d: (d / "tokenizer_config.json").write_text("{"), {"ids: transformers"}),
     ("a score of tokenizer.model", "unigram", lambda d: spoil_a_score(d), SPM_IDS),
     ("two pieces of tokenizer.model", "unigram", lambda d: swap_pieces(d, 1), SPM_IDS | SPM_PIECES),
@@ -169,7 +172,8 @@ def test_the_right_check_fails_on_a_broken_folder(
     break_it(place)
     report = verify(place, mini[::40])
     assert not report.passed
-    assert failed(report) >= seen
+    assert report.findings[0].check == "files"
+    assert failed(report) >= seen | {"files"}
     ours = {"round trip", "offsets", "special tokens"}
     assert not failed(report) & ours, "the fault is not there"
     if "tokenizer.model" in str(seen):
@@ -389,3 +393,28 @@ def test_another_role_in_the_configuration_is_found(trained: Trained, tmp_path: 
     found = {finding.check: finding for finding in report.findings}
     assert found["special tokens by role: transformers"].examples[0].startswith("'unk_token': ")
     assert not report.passed
+
+
+def swap_merges(content: dict[str, Any]) -> None:
+    merges = content["model"]["merges"]
+    merges[-1], merges[-2] = merges[-2], merges[-1]
+
+
+EDITS: list[tuple[str, Callable[[Path], object]]] = [
+    ("two merges", edit_json(swap_merges)),
+    ("a chat template", lambda d: (d / "chat_template.jinja").write_text("{{ messages }}")),
+    ("a limit", edit_json(lambda c: c.update(model_max_length=9), "tokenizer_config.json")),
+    ("a file gone", lambda d: (d / "special_tokens_map.json").unlink()),
+    ("the list itself", lambda d: (d / "koktok.sha256").write_text((d / "koktok.sha256").read_text() + "0  more\n")),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("edit", [row[1] for row in EDITS], ids=[row[0] for row in EDITS])
+def test_an_edited_file_is_told_first(edit: Callable[[Path], object], folder: Callable[..., Path]) -> None:
+    place = folder("llama")
+    (place / "README.md").write_text("the owner's own words")
+    assert verify(place, ["가"]).passed
+    edit(place)
+    first = verify(place, ["가"]).findings[0]
+    assert (first.check, first.outcome, first.wrong) == ("files", "fail", 1)

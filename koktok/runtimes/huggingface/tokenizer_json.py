@@ -71,6 +71,13 @@ def tokenizer_json(one: Definition) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2)
 
 
+def differs(text: str, one: Definition) -> str:
+    """The first part of a tokenizer.json that decides ids and is not that of the tokenizer, or ''."""
+    content, ours = json.loads(text), json.loads(tokenizer_json(one))
+    parts = ("added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor")
+    return next((part for part in parts if content.get(part) != ours[part]), "")
+
+
 def _replace(old: dict[str, str], new: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": old, "content": new}
 

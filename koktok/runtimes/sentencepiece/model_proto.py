@@ -50,6 +50,7 @@ def _obstacles(one: Definition) -> Iterator[tuple[str, object]]:
     yield "spm-kind", one.vocab.kind not in MODEL_TYPES
     yield "spm-unknown", "unk" not in one.role_ids
     yield "threes", not one.pattern.bigram
+    yield "spm-nul", next((piece for piece in one.vocab.pieces if "\0" in piece[:-1] or "\0" in piece[1:]), "")
     yield "crossing", first_crossing(one.vocab.pieces, one.pattern)
 
 
