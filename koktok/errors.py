@@ -66,7 +66,7 @@ def did_you_mean(name: str, known: Iterable[str], shown: str = "{}") -> str:
 
 
 _OPTION = re.compile(r"--(no-)?([a-z][a-z-]*)(?:[ =]('[^']*'|(?!(?:and|or|left|with)\b)[\w<\[/.][^\s,|]*))?")
-_FIELDS = {"coverage": "character_coverage", "require": "required"}
+_FIELDS = {"coverage": "character_coverage", "require": "required", "require-pieces": "required_pieces"}
 _LISTS = ("specials", "sizes")
 
 

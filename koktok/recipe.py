@@ -71,6 +71,9 @@ MOST_IDS = 10_000_000
 MOST_COST = 1e6
 """Largest cost: times a billion running tokens it is still an exact float. Only the proportions of costs matter."""
 
+LONGEST_REQUIRED = 64
+"""Characters of a required piece, as of any piece."""
+
 LONGEST_SPECIAL = 256
 """Characters of a special token; those of known models have under 40."""
 
@@ -242,6 +245,11 @@ class TrainRecipe(_Section):
     """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables, 51 letters and 54 common signs;
     `auto`: those if the syllables take at most a sixth of the ids, else the letters and the syllables of everyday phrases; in a
     recipe also a list of strings with the characters, of which one may be `ks-x-1001`."""
+    required_pieces: Annotated[
+        tuple[str, ...], Only(SELECTED_MODELS, own=True, hint="--model unigram | bpe | bpe-bytes, --backend koktok")
+    ] = ()
+    """Unigram, BPE: strings that must be pieces, one per line. Where the pattern cuts numbers in groups of three, all groups of
+    one to three digits are pieces besides, from 32,000 ids on and unless `required` is `none`."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. One with a role is ROLE=TOKEN (pad=<|blank|>; pad, unk, bos, eos, cls, sep, mask), if its
     spelling does not say it. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
@@ -258,6 +266,19 @@ class TrainRecipe(_Section):
         if wrong is not None:
             raise RecipeError(f"`required`: {wrong!r} cannot be a piece", hint="--require ks-x-1001")
         return strings
+
+    @field_validator("required_pieces")
+    @classmethod
+    def _can_be_pieces(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = next(
+            (s for s in value if not s.isprintable() or not s or FORBIDDEN in s or len(s) > LONGEST_REQUIRED), None
+        )
+        if wrong is not None:
+            raise RecipeError(
+                f"`required_pieces`: {wrong!r} cannot be a piece; expected 1 to {LONGEST_REQUIRED} printable characters",
+                hint="--require-pieces FILE",
+            )
+        return value
 
     @field_validator("specials")
     @classmethod
@@ -403,6 +424,8 @@ class Recipe(_Section):
             )
         if self.spelled and train.superwords:
             raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")
+        if self.jamo and train.required_pieces:
+            raise RecipeError("`required_pieces` are pieces of syllables, not of jamo", hint="--no-jamo")
         if train.inner_superwords and not train.superwords:
             raise RecipeError("`inner_superwords` requires `superwords`", hint="--superwords 0.4")
         if pretokenize.pattern not in ("koktok", *ACROSS_SPACES) and train.superwords:

@@ -528,6 +528,8 @@ ERRORS: dict[str, list[Row]] = {
         (changed(keep={"compound": 0.5}), RecipeError, "keep"),
         (changed(required="ksx1001"), RecipeError, "required"),
         (changed(required=["가\n"]), RecipeError, "cannot be a piece"),
+        (changed(required_pieces=["가\n"]), RecipeError, "cannot be a piece"),
+        (changed(required_pieces=["가나"], model="wordpiece"), RecipeError, "`required_pieces` is for koktok's own trainers of unigram"),
         (changed(model="wordpiece", prefix_space=True), RecipeError, "`prefix_space` is for"),
         (changed(preset="aligned", model="wordpiece"), RecipeError, "`preset = aligned` is for koktok's own trainers of unigram"),
         (changed(preset="aligned", model="bpe", backend="spm"), RecipeError, "`preset = aligned` is for koktok's own trainers of unigram"),

@@ -41,6 +41,7 @@ HOMES = {
 OPTIONS = {
     "character_coverage": "coverage",
     "required": "require",
+    "required_pieces": "require-pieces",
     "ExtendOptions.pad_to": "pad-to-multiple",
     "ExtendOptions.sizes": "frontier",
     "ExtendOptions.specials": "special",
@@ -68,16 +69,33 @@ def _lines(file: str) -> tuple[str, ...]:
 
 
 def _required(name: str) -> str | list[str]:
-    """What `--require` names: a list of its own, or the lines of a file of characters."""
+    """What `--require` names: a list of its own, or the characters of a file."""
     if name in ("auto", "none", "ks-x-1001"):
         return name
-    from koktok.files import read_utf8
+    from koktok.files import typed
 
     hint = "--require ks-x-1001 | none | FILE"
-    lines = read_utf8(Path(name), "a file of characters", hint).removeprefix("\ufeff").split()
-    if not lines:
-        raise InputError(f"`{name}` holds no characters", hint=hint)
-    return [unicodedata.normalize("NFC", line) for line in lines]
+    found = _words(name, "a file of characters", hint)
+    if several := [word for word in found if len(word) > 1]:
+        raise InputError(
+            f"expected a character a line in `{name}`, got {several[0]!r}",
+            hint=f"--require-pieces {typed(name)}, or white space between the characters",
+        )
+    return found
+
+
+def _required_pieces(name: str) -> list[str]:
+    return _words(name, "a file of pieces", "--require-pieces FILE")
+
+
+def _words(name: str, what: str, hint: str) -> list[str]:
+    """What white space separates in a file."""
+    from koktok.files import read_utf8
+
+    words = read_utf8(Path(name), what, hint).removeprefix("\ufeff").split()
+    if not words:
+        raise InputError(f"`{name}` is empty; expected {what}", hint=hint)
+    return [unicodedata.normalize("NFC", word) for word in words]
 
 
 def _shares(items: list[str]) -> dict[str, float] | None:
@@ -128,6 +146,7 @@ TYPED: Mapping[str, Typed] = {
     "blocklist": Typed("FILE", _lines),
     "keep": Typed("0.8|josa=0.9,eomi=0.8", _keep),
     "required": Typed("NAME|FILE", _required),
+    "required_pieces": Typed("FILE", _required_pieces),
     "reserve_script": Typed("SCRIPT=SHARE", _shares, several=True),
     "specials": Typed("A,B,...", lambda given: tuple(given.split(","))),
     "chat_template": Typed("NAME|FILE", _chat_template),

@@ -30,7 +30,7 @@ FRONTIER = (
 OPTIONS = {
     "Model": (
         "vocab_size model preset keep tokens_per_eojeol lam mu nu price superwords inner_superwords blocklist personal_data junk "
-        "character_coverage required reserve_script backend"
+        "character_coverage required required_pieces reserve_script backend"
     ),
     "Korean": "segmenter policy user_dictionary split digits pattern prefix_space jamo",
     "Data": "min_count holdout",

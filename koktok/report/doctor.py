@@ -49,6 +49,10 @@ CHECKS: Final[dict[str, tuple[Severity, str]]] = {
     "name_number": ("note", "pieces that may be a name with a number"),
     "compatible": ("note", "pieces that are the same text after NFKC"),
     "partial": ("note", "pieces that are not valid UTF-8"),
+    "digit_groups": (
+        "note",
+        "groups of one to three digits that are no piece, where numbers are cut in groups of three",
+    ),
     "unused": ("note", "pieces that the text never uses"),
     "paradigm": ("note", "stems that are one piece with some endings and cut from others"),
 }
@@ -67,6 +71,9 @@ A_STEM: Final = 3
 GLUED: Final = re.compile(
     rf"^ ?[\"'“”‘’「『(\[<《〈.,!?~…·:;-]+[{hangul.SYLLABLE}]|[{hangul.SYLLABLE}][\"'“”‘’」』)\]>》〉.,!?~…·:;]+[{hangul.SYLLABLE}]"
 )
+GROUPS: Final = tuple(f"{number:0{size}}" for size in (1, 2, 3) for number in range(10**size))
+"""All groups of one to three digits."""
+
 NOT_TEXT: Final = ("Cc", "Co", "Cs", "Cn")
 WHITE: Final = "\t\n\r"
 
@@ -137,6 +144,7 @@ def diagnose(
         "glued": [(i, text, "") for i, text in pieces.texts.items() if GLUED.search(text)],
         "partial": [(i, readable_bytes(raw), "") for i, raw in pieces.partial.items()],
         "paradigm": pieces.paradigms(),
+        "digit_groups": pieces.missing_groups(),
     }
     same = {i for i, _, _ in findings["unnormalized"]}
     findings["compatible"] = [item for item in findings["compatible"] if item[0] not in same]
@@ -150,7 +158,7 @@ def diagnose(
             severity,
             title,
             len(findings[check]),
-            len(hangul.KS_X_1001) if check == "unknown_syllables" else tokenizer.size,
+            {"unknown_syllables": len(hangul.KS_X_1001), "digit_groups": len(GROUPS)}.get(check, tokenizer.size),
             tuple(findings[check][:examples]),
         )
         for check, (severity, title) in CHECKS.items()
@@ -215,6 +223,13 @@ class _Pieces:
         self.on_progress("trying every piece", 1, 1)
         becomes = [" + ".join(surface(self.tokenizer, int(j)) for j in rows[k][:6]) for k in range(len(lost))]
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
+
+    def missing_groups(self) -> list[tuple[int, str, str]]:
+        """Groups of digits without a piece; none where a piece has more than three digits, or none has three."""
+        found = {text for text in self.texts.values() if text.isascii() and text.isdigit()}
+        return (
+            [(-1, group, "") for group in GROUPS if group not in found] if max(map(len, found), default=0) == 3 else []
+        )
 
     def paradigms(self) -> list[tuple[int, str, str]]:
         """Stems that are one piece with an ending, and a piece of their own before another (먹고 beside 먹|으니)."""

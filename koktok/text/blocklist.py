@@ -49,14 +49,15 @@ JUNK: Final[dict[str, re.Pattern[str]]] = {
     ),
     # Left over from pages whose text was extracted. Tags stay: code and documents are written with them.
     "entity": re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d)|(?<![A-Za-z])(?:nbsp|quot|amp);"),
-    # ㅋㅋㅋㅋ is a word of its own in Korean comments, and indentation is made of spaces; more of the same are spent ids.
-    "run": re.compile(r"(\S)\1{4,}"),
+    # ㅋㅋㅋㅋ is a word of its own in Korean comments; more of the same are spent ids. Indentation is made of spaces alone:
+    # with the word behind it, every depth would take an id of its own.
+    "run": re.compile(r"(\S)\1{4,}| {5}.*[^ ]|[^ ].* {5}", re.DOTALL),
     # `...`, ` ---` and ㅋㅋㅋ, but not 습니다... or ***의, of which there are as many as words.
     "glued_run": re.compile(r"^(?! *+(.)\1+$).*?([^\w\s]|[_\u3131-\u3163])\2\2", re.DOTALL),
     "repeats": re.compile(r"(\S.{1,3}?)\1{3,}"),
 }
-"""Patterns of frequent strings that deserve no piece: web addresses, HTML entities, runs of five and more, runs of three or
-four signs or jamo beside anything else, repetitions."""
+"""Patterns of frequent strings that deserve no piece: web addresses, HTML entities, runs of five and more (of spaces:
+with other text), runs of three or four signs or jamo beside anything else, repetitions."""
 
 ADDRESS: Final = rf"(?i:(?:https?|ftp)(?::|%3a)//|www\.[a-z0-9-]|[a-z0-9.-]+\.(?:{_HOSTS}|io|me|be|is|jp|cn|de|uk)/)"
 """Where an address begins in a word, for polars; what follows is not text to learn pieces from."""
@@ -87,6 +88,8 @@ class Blocklist:
     [None, 'junk: run', 'junk: repeats', 'junk: address', None]
     >>> [Blocklist(junk=JUNK).refuses(piece) for piece in (" ...", "다...", "==", "!==", "&nbsp;", "</div>")]
     [None, 'junk: glued_run', None, None, 'junk: entity', None]
+    >>> [Blocklist(junk=JUNK).refuses(spaces + "return") for spaces in (" " * 4, " " * 5)]
+    [None, 'junk: run']
     """
 
     def __init__(self, lines: Iterable[str] = (), personal: Iterable[str] = (), junk: Iterable[str] = ()) -> None:

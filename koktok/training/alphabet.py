@@ -26,6 +26,10 @@ syllables of everyday phrases, where those that the text lacks take no more than
 SMALL = 1000
 """Below so many ids a vocabulary is an example, and of the text alone."""
 
+GROUPED = 32_000
+"""From so many ids, the 1,100 groups of two and three digits are pieces where numbers are cut in groups of three: 3.4 % of the ids.
+In 16,000 they would take 7 %; there a group is a piece where the text has it often enough."""
+
 SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 """Printable ASCII that is neither letter nor digit."""
 
@@ -119,6 +123,22 @@ def line_ends(pattern: Pattern, ids: int) -> tuple[str, ...]:
     found = ("\n\n", *(sign + end for sign in SIGNS for end in ("\n", "\n\n")))
     fits = len(found) * MOST <= ids and not any(map(pattern.crosses, found))
     return found if fits and isinstance(pattern, PublishedPattern) and not pattern.across_spaces else ()
+
+
+def digit_groups(pattern: Pattern, vocab_size: int) -> tuple[str, ...]:
+    """All groups of two and three digits, if a pattern cuts numbers into groups of three and there are ids for them.
+
+    Of the groups in a text only the frequent ones would be pieces, so that a number would be one, two or three tokens by chance.
+
+    Examples
+    --------
+    >>> groups = digit_groups(Pattern(digits="three"), 32_000)
+    >>> len(groups), groups[0], groups[100], digit_groups(Pattern(digits="three"), 31_999), digit_groups(Pattern(), 32_000)
+    (1100, '00', '000', (), ())
+    """
+    if vocab_size < GROUPED or pattern.crosses("000") or not pattern.crosses("0000"):
+        return ()
+    return tuple(f"{number:0{size}}" for size in (2, 3) for number in range(10**size))
 
 
 def check_size(

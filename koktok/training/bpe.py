@@ -16,7 +16,7 @@ piece except a byte or a step to a character ends inside a character (law 17).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -45,17 +45,19 @@ class Learner:
     def __init__(self, job: Job) -> None:
         self.job, self.letters = job, job.letters()
         self.alphabet = joined_bytes(self.letters) if job.spelled else self.letters
-        self.room = job.room(len(self.alphabet))
+        self.room, joined = job.room(len(self.alphabet)), job.joined
         self.pieces = list(self.letters)
         self.merges: list[tuple[int, int]] = []
-        size = len(self.letters) + max(self.room, len(job.joined))
+        size = len(self.letters) + self.room
         self._lengths = np.zeros(size, np.int32)
         self._lengths[: len(self.letters)] = [self._length(letter) for letter in self.letters]
         # A piece that spells a special token or a byte piece would let user text reach its id.
         self._taken = frozenset((*job.specials, *(() if job.spelled else BYTE_PIECES)))
         self.log: list[dict[str, Any]] = []
-        for piece in job.joined:
-            self._join(self.pieces.index(piece[:-1]), self.pieces.index(piece[-1]))
+        place = {letter: symbol for symbol, letter in enumerate(self.letters)}
+        for piece in joined:
+            left, right = _parts(piece, place)
+            place[piece] = self._join(place[left], place[right])
 
     def learn(
         self,
@@ -83,9 +85,13 @@ class Learner:
         self.log.append({"stage": name, "merges": merges, "refused": refused, "tokens": words.tokens})
 
     def words(self, value: NDArray[np.int32] | None = None) -> PairCounter:
-        """The text of the job in letters; `value` is what a join gains over the gap before each character."""
+        """The text of the job in the pieces so far; `value` is what a join gains over the gap before each character."""
         text = self.job.text
-        return PairCounter(text.words, text.n, self.letters, value=value)
+        words = PairCounter(text.words, text.n, self.letters, value=value)
+        for symbol, (left, right) in enumerate(self.merges, start=len(self.letters)):
+            if (pair := words.find(left, right)) >= 0:
+                words.merge(pair, symbol)
+        return words
 
     def vocab(self) -> Vocab:
         """The vocabulary of the pieces so far."""
@@ -109,6 +115,21 @@ class Learner:
         self.pieces.append(self.pieces[left] + self.pieces[right])
         self._lengths[symbol] = self._lengths[left] + self._lengths[right]
         return symbol
+
+
+def _parts(piece: str, rank: Mapping[str, int]) -> list[str]:
+    """The two pieces of which run time makes a piece whose beginnings are all pieces.
+
+    Examples
+    --------
+    >>> _parts("312", {"3": 0, "1": 1, "2": 2, "12": 3, "31": 4})
+    ['3', '12']
+    """
+    parts = [*piece]
+    while len(parts) > 2:
+        at = min(range(len(parts) - 1), key=lambda i: rank.get(parts[i] + parts[i + 1], len(rank)))
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts
 
 
 def train_bpe(job: Job) -> Learnt:

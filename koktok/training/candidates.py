@@ -72,6 +72,8 @@ class Candidates:
     pieces: tuple[str, ...]
     n_chars: int
     required: NDArray[np.bool_]
+    strings: NDArray[np.bool_]
+    """Longer pieces that are required, also those that the text lacks."""
     n: NDArray[np.float64]
     superword: NDArray[np.bool_]
     price: NDArray[np.float64]
@@ -84,6 +86,11 @@ class Candidates:
         for i in np.flatnonzero(~self.required).tolist():
             tokens[i] = len(self.pieces[i].encode())
         return tokens
+
+    @property
+    def n_required(self) -> int:
+        """Required characters and longer pieces."""
+        return int(self.required.sum() + self.strings.sum())
 
 
 class _Text(NamedTuple):
@@ -125,8 +132,9 @@ def mine(
     policy: CandidatePolicy,
     required: Collection[str] = (),
     documents: NDArray[np.uint64] | None = None,
+    strings: Collection[str] = (),
 ) -> Candidates:
-    """All candidates of counted words.
+    """All candidates of counted words; `strings` are candidates however rare they are.
 
     Examples
     --------
@@ -134,6 +142,7 @@ def mine(
     >>> mine(counts, CandidatePolicy(min_count=10)).pieces[5:]
     (' 학', '에서', '학교', ' 학교', '학교에', ' 학교에', '학교에서', ' 학교에서')
     """
+    strings = frozenset(strings)
     text = "".join(counts.words)
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     sizes = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
@@ -179,9 +188,15 @@ def mine(
         aligned=policy.aligned,
     )
 
+    heads = np.isin(alphabet, [ord(string[0]) for string in strings])
+    beginnings = {string[:size] for string in strings for size in range(2, len(string) + 1)}
+
     def next_level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> tuple[_Level, Any]:
         level = _level(k, k > policy.max_length, place, number, words)
-        return level, _frequent(level.place, level.number, level.every >= policy.min_count)
+        kept = level.every >= policy.min_count
+        for i in np.flatnonzero(~kept & heads[char[level.example]]).tolist() if beginnings else ():
+            kept[i] = text[level.example[i] : level.example[i] + k] in beginnings
+        return level, _frequent(level.place, level.number, kept)
 
     of_words: dict[str, float] = {}
     # Compiled code is on its way through the next level while the strings of this one are made and looked at.
@@ -195,15 +210,23 @@ def mine(
                 coming = pool.submit(next_level, k + 1, *left)
             found: dict[str, int] = {}
             n = level.n
-            enough = np.flatnonzero((n >= policy.min_count) & (level.words >= policy.min_words) & ~level.cut_off)
-            for i, p in zip(enough.tolist(), level.example[enough].tolist(), strict=True):
+            enough = (n >= policy.min_count) & (level.words >= policy.min_words) & ~level.cut_off
+            asked = enough | heads[char[level.example]] if beginnings else enough
+            for i, p in zip(np.flatnonzero(asked).tolist(), level.example[asked].tolist(), strict=True):
                 piece = text[p : p + k]
+                wanted = piece in strings
+                if not (enough[i] or wanted):
+                    continue
                 across = crosses_space(piece)
-                if across and not policy.allows(piece, n[i], level.words[i], level.documents[i], of_words):
+                if (
+                    across
+                    and not wanted
+                    and not policy.allows(piece, n[i], level.words[i], level.documents[i], of_words)
+                ):
                     continue
                 if piece[0] == " ":
                     of_words[piece] = n[i]
-                if policy.crosses is None or not policy.crosses(piece):
+                if wanted or policy.crosses is None or not policy.crosses(piece):
                     found[piece] = i
             ids = np.full(len(level.example), -1, dtype=np.int32)
             for i, piece in enumerate(sorted(found), start=len(pieces)):
@@ -220,13 +243,17 @@ def mine(
         borders[at_node[np.diff(gaps, prepend=0) > 0]] = True
         running = float(weight.sum() + weight[word[np.diff(gaps, prepend=0) > 0]].sum())
         price = prices_in_bits(pieces, counted, common_cuts(lattice, borders, len(pieces)), running)
+    known = {*pieces}
+    lacking = sorted(string for string in strings if string not in known)
+    pieces += lacking
     return Candidates(
         pieces=tuple(pieces),
         n_chars=len(alphabet),
         required=needed,
-        n=counted,
+        strings=np.fromiter((piece in strings for piece in pieces), dtype=bool, count=len(pieces)),
+        n=np.append(counted, np.zeros(len(lacking))),
         superword=np.fromiter(map(crosses_space, pieces), dtype=bool, count=len(pieces)),
-        price=price,
+        price=np.append(price, np.ones(len(lacking))),
         lattice=lattice,
     )
 

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from koktok.errors import RecipeError
 from koktok.hangul import MODERN_JAMO
 from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, Vocab, VocabKind
 from koktok.progress import Done
-from koktok.recipe import Recipe, TrainRecipe
+from koktok.recipe import SELECTED_MODELS, Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
 from koktok.text.pretokenize import Pattern
-from koktok.training.alphabet import BASIC, alphabet_of, check_size, line_ends, required_characters
+from koktok.training.alphabet import BASIC, alphabet_of, check_size, digit_groups, line_ends, required_characters
 from koktok.training.superwords import SuperwordPolicy
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ class Job:
     """Characters that are pieces; None: all of the text."""
     required: Collection[str] = ()
     """Characters that are always pieces."""
-    joined: Collection[str] = ()
-    """Longer strings that are pieces of a BPE from the start; each is another one, or a character, and a character."""
+    strings: Collection[str] = ()
+    """Longer strings that are always pieces."""
+    line_ends: Collection[str] = ()
+    """Strings with line ends that are pieces of a BPE; each is another one, or a character, and a character."""
     coverage: float = 1e-9
     """Share of the running characters that candidates add to the alphabet; nearly 0, as the recipe sets the alphabet."""
     max_length: int = 12
@@ -80,6 +83,9 @@ class Job:
         by_pattern = kind not in COUNTED and not row.bytewise and options.backend != "spm"
         n_bytes = 0 if row.marked else len(BYTE_PIECES)
         alphabet = None if kind in UNLISTED else _alphabet(counts, recipe, n_bytes, bytewise=row.bytewise)
+        strings = _strings(recipe, pattern, blocklist)
+        if strings and alphabet is not None:
+            alphabet = tuple(sorted({*alphabet, *"".join(strings)}))
         return cls(
             counts,
             options.vocab_size,
@@ -87,7 +93,8 @@ class Job:
             specials,
             alphabet,
             required=_required(recipe, kind, alphabet or ()),
-            joined=line_ends(pattern, options.vocab_size - len(BYTE_PIECES) - len(specials)) if row.bytewise else (),
+            strings=[string for string in strings if len(string) > 1],
+            line_ends=line_ends(pattern, options.vocab_size - len(BYTE_PIECES) - len(specials)) if row.bytewise else (),
             max_length=options.max_piece_length * (BYTES_PER_CHARACTER if row.bytewise else 1),
             # Where pieces are spelled in bytes no rule is needed: words are pretokens already, and no piece spells a special
             # token or a byte piece.
@@ -112,6 +119,12 @@ class Job:
         """True if pieces are spelled in bytes."""
         return KINDS[self.kind].bytewise
 
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """The strings that are pieces of a BPE from the start, each behind its own beginnings, which lead to it."""
+        beginnings = {string[:size] for string in self.strings for size in range(2, len(string) + 1)}
+        return (*self.line_ends, *sorted(beginnings, key=lambda string: (len(string), string)))
+
     def letters(self) -> list[str]:
         """The alphabet: characters, or bytes for the WordPiece over bytes."""
         if self.kind == "wordpiece-bytes":
@@ -124,7 +137,7 @@ class Job:
         row = KINDS[self.kind]
         n_bytes = 0 if row.unknown else len(BYTE_PIECES)
         taken = n_bytes + letters + len(self.specials)
-        check_size(self.vocab_size, taken)
+        check_size(self.vocab_size, taken + len(self.joined))
         return self.vocab_size - taken
 
 
@@ -149,6 +162,24 @@ def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise
         bytewise=bytewise,
     )
     return tuple(sorted({*found, *rare})) if rare else found
+
+
+def _strings(recipe: Recipe, pattern: Pattern, blocklist: Blocklist) -> list[str]:
+    """The strings that the recipe requires, and the groups of digits that its pattern cuts."""
+    options = recipe.train
+    asked = sorted({recipe.normalizer(string) for string in options.required_pieces} - {""})
+    for string in asked:
+        why = "" if not pattern.crosses(string) else "the pattern cuts it"
+        why = why or (len(string) > 1 and blocklist.refuses(string)) or ""
+        if string in {*BYTE_PIECES, *recipe.special_tokens}:
+            why = "it is the spelling of a special token or a byte piece"
+        if why:
+            raise RecipeError(
+                f"`required_pieces`: {string!r} cannot be a piece: {why}", hint="--require-pieces FILE without it"
+            )
+    own = options.model in SELECTED_MODELS and options.backend == "koktok"
+    groups = digit_groups(pattern, options.vocab_size) if own and options.required != "none" else ()
+    return [*dict.fromkeys((*asked, *groups))]
 
 
 def _required(recipe: Recipe, kind: VocabKind, alphabet: Collection[str]) -> Collection[str]:

@@ -244,7 +244,7 @@ class PairCounter:
 # ── the pair with the highest gain ────────────────────────────────────────────────────────────────────────────────────
 #
 # A gain may rise, when a place where the join would lose goes away, so every pair that a merge changes enters the heap anew, and an
-# entry counts only if its gain is the pair's gain now.
+# entry counts only if its gain is the pair's gain now, and the pair still occurs often enough: it may lose places that gain nothing.
 # heap    gain, number of the two symbols as one, and pair of each entry; number of entries
 
 
@@ -296,11 +296,11 @@ def _enter(pairs, which, heap, refused, lengths, longest, lowest):
 
 
 @njit(cache=True)
-def _best(pairs, heap, refused):
+def _best(pairs, heap, refused, lowest):
     """The pair with the highest gain, or -1."""
     while heap[3][0] > 0:
         gain, pair = _pop(heap)
-        if gain == pairs[6][pair] and not refused[pair]:
+        if gain == pairs[6][pair] and pairs[2][pair] >= lowest and not refused[pair]:
             return pair
     return -1
 
@@ -309,7 +309,7 @@ def _best(pairs, heap, refused):
 def _merge_and_enter(text, pairs, places, changed, used, pair, joined, heap, refused, lengths, longest, lowest):
     merge(text, pairs, places, changed, used, pair, joined)
     _enter(pairs, changed[: used[2]], heap, refused, lengths, longest, lowest)
-    return _best(pairs, heap, refused)
+    return _best(pairs, heap, refused, lowest)
 
 
 class GainQueue:
@@ -333,7 +333,7 @@ class GainQueue:
         self.best = self._next()
 
     def _next(self) -> int | None:
-        pair = int(_best(self._counter.pairs, self._heap, self._refused))
+        pair = int(_best(self._counter.pairs, self._heap, self._refused, self._limits[2]))
         return None if pair < 0 else pair
 
     def refuse(self) -> int | None:

@@ -37,10 +37,12 @@ def floors_of(found: Candidates, reserve: Mapping[Script, float], n_pieces: int)
     if not reserve:
         return []
     script = np.asarray([script_of(piece) for piece in found.pieces])
-    floors, taken = [], int(found.required.sum())
+    fixed = found.strings.copy()
+    fixed[: found.n_chars] = found.required
+    floors, taken = [], found.n_required
     for name, share in sorted(reserve.items()):
         group = script == name
-        least = max(int(n_pieces * share) - int((group[: found.n_chars] & found.required).sum()), 0)
+        least = max(int(n_pieces * share) - int((group & fixed).sum()), 0)
         group[: found.n_chars] = False
         floors.append((group, least))
         taken += least

@@ -65,6 +65,7 @@ class Selection(ABC, Generic[T]):
         self.candidates, self.point, self.pool = candidates, point, pool
         self.fixed = np.zeros(len(candidates.pieces), dtype=bool)
         self.fixed[: candidates.n_chars] = True
+        self.fixed |= candidates.strings
         self.allowed = self.fixed | (candidates.n >= point.min_count)
         self.lattice = candidates.lattice.only(self.allowed, pool)
         self.prices = NodePrices(self.counts, self.lattice.node, eojeol_counts(self.counts))
@@ -106,7 +107,7 @@ class Selection(ABC, Generic[T]):
             "point": asdict(self.point),
             "vocab_size": size,
             "candidates": int(self.allowed.sum()),
-            "required": int(self.candidates.required.sum()),
+            "required": self.candidates.n_required,
             "pieces_by_script": by_script(learnt.vocab.pieces),
             "rounds": [asdict(entry) for entry in self.rounds],
             **learnt.log,
@@ -282,7 +283,7 @@ def _mined(job: Job, points: Sequence[Point], size: int) -> Candidates:
             superwords=None if job.runs is None else job.superwords,
             price=job.options.price,
         )
-        candidates = mine(job.text, policy, job.letters(), job.run_documents)
+        candidates = mine(job.text, policy, job.letters(), job.run_documents, job.strings)
         if len(candidates.pieces) - candidates.n_chars >= wanted:
             break
     return candidates
@@ -290,7 +291,7 @@ def _mined(job: Job, points: Sequence[Point], size: int) -> Candidates:
 
 def _floor(point: Point, candidates: Candidates, size: int) -> int:
     """The highest floor that leaves the point enough candidates, or the lowest that was looked for."""
-    n = candidates.n[candidates.n_chars :]
+    n = candidates.n[candidates.n_chars :][~candidates.strings[candidates.n_chars :]]
     enough = (floor for floor in _floors(point.min_count) if (n >= floor).sum() >= point.per_id * size)
     lowest = max(2, int(n.min(initial=2))) if point.per_id else point.min_count
     return next(enough, min(lowest, point.min_count))

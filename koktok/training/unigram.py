@@ -48,15 +48,14 @@ class UnigramSelection(Selection[Scored]):
         """Refuse sizes that the candidates cannot have."""
         candidates, share = self.candidates, self.job.superwords.share
         beside = 256 + len(self.job.specials)
-        n_required = int(candidates.required.sum())
         longer = self.allowed[candidates.n_chars :]
         across = int((longer & candidates.superword[candidates.n_chars :]).sum())
-        inside = beside + n_required + int(longer.sum()) - across
+        inside = beside + int(candidates.required.sum()) + int(longer.sum()) - across
         largest = inside + across
         while largest > inside and largest > inside + int((largest - beside) * share):
             largest -= 1  # of a smaller vocabulary fewer pieces may cross spaces
         # A smaller size may ask for fewer characters, and then has fewer candidates: the way between is safe.
-        smallest = beside + n_required
+        smallest = beside + candidates.n_required
         check_size(size, smallest, largest, "candidates", safe=(smallest + largest) // 2)
 
     def fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: Scored | None) -> Scored:
@@ -81,7 +80,10 @@ class UnigramSelection(Selection[Scored]):
         kept[: self.candidates.n_chars] &= self.candidates.required
         pieces = self.candidates.pieces
         scores = {pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}
-        return Vocab.unigram(scores, specials=tuple(self.job.specials))
+        vocab = Vocab.unigram(scores, specials=tuple(self.job.specials))
+        if not self.job.strings:
+            return vocab
+        return Vocab.unigram(spelling_themselves(vocab, self.job.strings, also=" "), specials=vocab.specials)
 
     def _decoded(
         self, alive: NDArray[np.bool_], factors: dict[str, float], score: NDArray[np.float64], lattice: Lattice
@@ -133,24 +135,31 @@ class UnigramSelection(Selection[Scored]):
         return self._decoded(alive, trial.factors, score, self.lattice.only(alive, self.pool))
 
 
-def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]:
+def spelling_themselves(vocab: Vocab, pieces: Iterable[str], *, also: str = "") -> dict[str, float]:
     """Scores with which these pieces of a vocabulary are used for their own text at least; the others keep theirs.
 
-    Short pieces come first, so that one pass is enough; of equal sums the decoder takes the longest last piece.
+    Short pieces come first, so that one pass is enough; of equal sums the decoder takes the longest last piece. Numbers are
+    used behind `also`, too, unless both are one piece.
 
     Examples
     --------
     >>> spelling_themselves(Vocab.unigram({"가": -1.0, "나": -1.0, "가나": -3.0}), ["가나"])["가나"]
     -2.0
+    >>> digits = Vocab.unigram({" ": -4.0, "1": -3.0, "2": -3.0, " 1": -5.0, "12": -9.0})
+    >>> spelling_themselves(digits, ["12"])["12"], spelling_themselves(digits, ["12"], also=" ")["12"]
+    (-6.0, -4.0)
     """
     scores = dict(zip(vocab.pieces, vocab.scores, strict=True))
     for piece in sorted(pieces, key=len):
-        best = [0.0]
-        for end in range(1, len(piece) + 1):
-            starts = (start for start in range(end) if end - start < len(piece))
-            sums = (best[start] + scores[piece[start:end]] for start in starts if piece[start:end] in scores)
-            best.append(max(sums, default=-math.inf))
-        scores[piece] = max(scores[piece], best[-1])
+        for before in {"", also if piece.isdecimal() and also in scores else ""}:
+            text = before + piece
+            best = [0.0]
+            for end in range(1, len(text) + 1):
+                last = end == len(text)
+                starts = (start for start in range(end) if not (last and start in (0, len(before))))
+                sums = (best[start] + scores[text[start:end]] for start in starts if text[start:end] in scores)
+                best.append(max(sums, default=-math.inf))
+            scores[piece] = max(scores[piece], best[-1] - (scores[before] if before else 0.0))
     return scores
 
 

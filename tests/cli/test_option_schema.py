@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -14,6 +15,7 @@ from koktok.cli import VERBS_WITH_OPTIONS
 from koktok.cli.option_schema import HOMES, TYPED, OptionField, values_of
 from koktok.cli.text import FOLDS
 from koktok.cli.train import OPTIONS as TRAIN
+from koktok.errors import InputError
 from koktok.extension.embeddings import METHODS
 from koktok.extension.learn import Method
 from koktok.recipe import SECTION_OF, Recipe
@@ -125,3 +127,17 @@ def test_the_table_of_the_documentation_has_every_field() -> None:
     for name in (*SECTION_OF, "jamo", "holdout"):
         assert f"| `{OptionField(name).key}` |" in page
     assert "| `train.character_coverage` | `--coverage` | `0.9995` | Share of the characters" in page
+
+
+def test_files_of_required_characters_and_pieces(tmp_path: Path) -> None:
+    file = tmp_path / "pieces.txt"
+    file.write_text("\ufeff안녕하세요\n뷁 2024\n", encoding="utf-8")
+    assert TYPED["required_pieces"].value(str(file)) == ["안녕하세요", "뷁", "2024"]
+    with pytest.raises(InputError, match=r"expected a character a line in .*, got '안녕하세요'") as caught:
+        TYPED["required"].value(str(file))
+    assert caught.value.hint.startswith("--require-pieces ")
+    file.write_text("뷁\n쀍", encoding="utf-8")
+    assert TYPED["required"].value(str(file)) == ["뷁", "쀍"]
+    file.write_text(" \n", encoding="utf-8")
+    with pytest.raises(InputError, match="is empty; expected a file of pieces"):
+        TYPED["required_pieces"].value(str(file))

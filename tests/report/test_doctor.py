@@ -76,6 +76,17 @@ def test_each_check_finds_its_pieces_and_no_others(tmp_path: Path, check: str, p
         assert sorted(seen) == sorted(pieces)
 
 
+def test_groups_of_digits_that_are_missing_are_counted(tmp_path: Path) -> None:
+    """Where numbers are cut in groups of three; not where longer numbers are pieces."""
+    numbers = {f"{number:03}": -1.0 for number in range(1000)}
+    digits = {str(digit): -1.0 for digit in range(10)}
+    several = made(tmp_path, {**digits, **numbers})
+    finding = next(f for f in diagnose(several).findings if f.check == "digit_groups")
+    assert (finding.count, finding.total, finding.examples[0]) == (100, 1110, (-1, "00", ""))
+    for name, other in {"single": digits, "free": {**digits, **numbers, "2024": -1.0}}.items():
+        assert not [f for f in diagnose(made(tmp_path / name, other)).findings if f.check == "digit_groups"]
+
+
 def test_paradigms_that_are_cut_unlike_are_told(tmp_path: Path) -> None:
     """먹고 먹는 먹지 in one piece and 먹|으니 in two; 경고 and 경지 are no forms of one stem."""
     forms = dict.fromkeys((" 먹고", " 먹는", " 먹지", " 먹", "으니", "으면", "경고", "경지", "경", "면"), -1.0)

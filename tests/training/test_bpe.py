@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from koktok.training.alphabet import joined_bytes
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST
 from koktok.training.log import account
+from koktok.training.pairs import GainQueue, PairCounter
 
 
 def counts_of(words: dict[str, int]) -> SegmentedCounts:
@@ -224,3 +226,12 @@ def test_without_cuts_it_is_plain_bpe() -> None:
     assert (
         train_bpe(words, vocab_size=256 + 7 + 4, chosen=True).merges == train_bpe(words, vocab_size=256 + 7 + 4).merges
     )
+
+
+def test_a_pair_that_has_become_rare_is_not_joined():
+    """Where a join gains nothing at the places that a pair lost, its gain is the old one."""
+    value = np.array([256, 256, 256, 256, 0], np.int32)
+    words = PairCounter(["ab", "cab"], [1, 2], ["a", "b", "c"], value=value)
+    queue = GainQueue(words, lengths=np.ones(5, np.int32), longest=9, lowest=2)
+    assert queue.best == words.find(2, 0), "c a gains two places"
+    assert queue.merge(queue.best, 3) is None, "a b occurs once, and c a + b gains nothing"

@@ -19,7 +19,7 @@ from reference.trainers import train_simple
 
 from koktok import Recipe
 from koktok.bulk import solvers
-from koktok.errors import VocabSizeError
+from koktok.errors import RecipeError, VocabSizeError
 from koktok.model import models
 from koktok.model.models import model_for
 from koktok.model.vocab import KINDS, MARK, Vocab, unspell
@@ -27,7 +27,8 @@ from koktok.pipeline.train import train as train_tokenizer
 from koktok.segment.segmented import BoundaryKind, SegmentedCounts
 from koktok.text.blocklist import Blocklist
 from koktok.text.pretokenize import Pattern
-from koktok.training import dispatch
+from koktok.tokenizer import TrainedTokenizer
+from koktok.training import alphabet, dispatch
 from koktok.training import log as logs
 from koktok.training.dispatch import train
 from koktok.training.job import Job, Learnt
@@ -255,3 +256,68 @@ def test_pieces_of_sentencepiece_stay_inside_morphemes_while_there_are_any(train
         longer = [piece for piece in vocab.pieces if len(piece) > 1]
         assert longer
         assert all(any(piece in part for part in parts) for piece in longer) == stay
+
+
+# ── strings that are always pieces ────────────────────────────────────────────────────────────────────────────────────
+
+GROUPS = [f"{number:0{size}}" for size in (1, 2, 3) for number in range(10**size)]
+NUMBERS = SegmentedCounts.from_marked(
+    {
+        " 값|은": 40,
+        " 123": 30,
+        "123": 20,
+        " 12": 90,
+        "12": 25,
+        " 4567": 8,
+        "00": 3,
+        "007": 1,
+        "원|이": 40,
+        " 1": 90,
+        "3": 60,
+    }
+    | {" " + "".join(chr(0xAC00 + 37 * (i * k % 300)) for k in (1, 7, 11)): 9 for i in range(300)}
+    | {" " + "".join(chr(0xAC00 + 37 * ((i * k + 5) % 300)) for k in (3, 13, 17)): 9 for i in range(300)}
+    | {" " + "".join(chr(0xAC00 + 37 * ((i * k + 9) % 300)) for k in (19, 23, 29)): 9 for i in range(300)}
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("unigram", {"digits": "three"}),
+        ("bpe", {"digits": "three"}),
+        ("bpe-bytes", {"pattern": "llama3"}),
+        ("bpe-bytes", {"pattern": "superbpe"}),
+    ],
+)
+def test_every_group_of_digits_is_one_token(
+    model: str, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 2800
+    monkeypatch.setattr(alphabet, "GROUPED", size)
+    recipe = Recipe.build({"train": {"model": model, "vocab_size": size}, "pretokenize": settings})
+    tokenizer = TrainedTokenizer(recipe, train(Job.of(NUMBERS, recipe, recipe.pattern)).vocab)
+    for text in ("값은{}원", "값은 {}원", "값  {}."):
+        for group in GROUPS:
+            tokens = [tokenizer.decode([i]).strip() for i in tokenizer.encode(text.format(group)).ids]
+            assert group in tokens, (text, tokens)
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes"])
+@pytest.mark.parametrize("size", [1000, 1400])
+def test_required_pieces_are_used_for_their_own_text(model: str, size: int) -> None:
+    strings = ("값은이", "안녕하세요", "녕하", "값은", "뷁쀍뚊")
+    options = {"model": model, "vocab_size": size, "required": "none", "required_pieces": strings}
+    recipe = Recipe.build({"train": options, "pretokenize": {"prefix_space": False}})
+    tokenizer = TrainedTokenizer(recipe, train(Job.of(NUMBERS, recipe, recipe.pattern)).vocab)
+    assert tokenizer.vocab.size == size
+    for string in strings:
+        assert [tokenizer.decode([i]) for i in tokenizer.encode(string).ids] == [string]
+
+
+@pytest.mark.parametrize(
+    ("string", "why"), [("가 나", "the pattern cuts it"), ("멍청이", "blocked word"), ("<pad>", "special")]
+)
+def test_a_required_piece_that_can_be_none_is_refused(string: str, why: str) -> None:
+    with pytest.raises(RecipeError, match=f"`required_pieces`: '{string}' cannot be a piece: .*{why}"):
+        job("unigram", 900, required_pieces=(string,), blocklist=("멍청",))
