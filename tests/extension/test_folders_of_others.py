@@ -33,9 +33,9 @@ from koktok.errors import ArtifactError, MissingExtraError
 from koktok.extension.embeddings import apply_extension
 from koktok.extension.extend import extend
 from koktok.extension.prune import prune, read_pruned
-from koktok.runtimes.huggingface.runtime import files_for_transformers
 from koktok.runtimes.huggingface.auto_tokenizer import auto_tokenizer
 from koktok.runtimes.huggingface.config_files import ROLES
+from koktok.runtimes.huggingface.runtime import files_for_transformers
 from koktok.verification import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # transformers opens files and warns as it likes

@@ -31,7 +31,10 @@ Trained = Callable[..., Path]
 def test_a_kind_of_tokenizer_defines_ten_methods() -> None:
     """Everything else of the protocol is made of them."""
     of_bulk = {"bulk_encoder", "bulk_decoder", "encode_lines"}
-    assert Tokenizer.__abstractmethods__ == {"digest", "save", "export", "normalize", "encode", "decode", "token_bytes"} | of_bulk
+    assert (
+        Tokenizer.__abstractmethods__
+        == {"digest", "save", "export", "normalize", "encode", "decode", "token_bytes"} | of_bulk
+    )
 
 
 @pytest.mark.parametrize(
