@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from koktok.tokenizer.protocol import Tokenizer
 
 from eval.peers import digest_of, train_peer
 from eval.study.data import Ints, Lists, digest_of_arrays, write_arrays
@@ -26,6 +25,7 @@ from eval.study.sizes import Size
 from eval.texts import data_of, parts
 from koktok.files import write_file
 from koktok.metrics import Text
+from koktok.protocol.tokenizer import Tokenizer
 
 COLUMNS: Final = 2 * len(CLASSES) + 1
 """Of bits: words behind a space by class of frequency, first words of lines by class, ends of lines."""
@@ -140,7 +140,7 @@ def going_on(subject: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
     Examples
     --------
-    >>> from koktok.adapters import load
+    >>> from koktok.tokenizer.open import load
     >>> going_on(load("bytes"), ["가"])
     [[234, 176, 128]]
     """

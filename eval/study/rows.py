@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from koktok.adapters import load
-from koktok.tokenizer.protocol import Tokenizer
-
 from eval.peers import PEERS, Peer, hf_bpe, koktok_peer
 from eval.placebo import PLACEBOS
 from eval.tagger import SENTENCEPIECE, at_tokens
+from koktok.protocol.tokenizer import Tokenizer
 from koktok.text.patterns import PUBLISHED
+from koktok.tokenizer.open import load
 
 IDS: Final = 32_000
 MOST: Final = 64_000

@@ -51,7 +51,7 @@ JUNK: Final[dict[str, re.Pattern[str]]] = {
     "entity": re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d)|(?<![A-Za-z])(?:nbsp|quot|amp);"),
     # ㅋㅋㅋㅋ is a word of its own in Korean comments; more of the same are spent ids. Indentation is made of spaces alone:
     # with the word behind it, every depth would take an id of its own.
-    "run": re.compile(r"(\S)\1{4,}| {5}.*[^ ]|[^ ].* {5}", re.DOTALL),
+    "run": re.compile(r"(\S)\1{4,}|^(?! *\Z).*? {5}", re.DOTALL),
     # `...`, ` ---` and ㅋㅋㅋ, but not 습니다... or ***의, of which there are as many as words.
     "glued_run": re.compile(r"^(?! *+(.)\1+$).*?([^\w\s]|[_\u3131-\u3163])\2\2", re.DOTALL),
     "repeats": re.compile(r"(\S.{1,3}?)\1{3,}"),

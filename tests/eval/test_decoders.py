@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from koktok.adapters import load
 
 from eval.study.asked import COLUMNS, Asked, going_on, packed
 from eval.study.data import Lists, Prepared
@@ -17,6 +16,7 @@ from eval.study.pairs import Words, class_of, pairs_of, prompts_of, read_pairs, 
 from eval.study.rows import FIRST, KOKTOK, PAIRS, PRIMARY, ROWS, peers
 from eval.study.sizes import SIZES
 from koktok.metrics import Text
+from koktok.tokenizer.open import load
 
 PLAN = (Path(__file__).parents[2] / "eval" / "PLAN.md").read_text(encoding="utf-8")
 SIZE = replace(SIZES["cpu"], layers=1, width=32, context=48, batch=2, bytes_read=6_000, rates=(0.01, 0.02), sweep=0.25)

@@ -56,7 +56,7 @@ def test_a_changed_probe_is_an_error_and_fails_verify(
     (folder / PROBE).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ArtifactError, match=r"probe\.json"):
         read_probe(folder)
-    assert [finding.check for finding in verify(folder).findings if finding.outcome == "fail"] == [PROBE]
+    assert [finding.check for finding in verify(folder).findings if finding.outcome == "fail"] == ["files", PROBE]
 
 
 def test_other_ids_fail_verify_and_a_missing_probe_does_not(trained: Callable[..., Path], tmp_path: Path) -> None:
