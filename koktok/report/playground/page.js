@@ -4,7 +4,7 @@ const WORDS = {
   en: {
     type: "Type or drop text", samples: "Examples", special: "recognize special tokens", open: "Open a file", link: "Copy a link to this",
     legend: "Colours", hit: "cut at a morpheme boundary", over: "cut inside a morpheme", miss: "boundary that is not cut", unknown: "word not in the page's list",
-    plain: "no Hangul", ring: "the other tokenizer cuts elsewhere", bytes: "bytes of a character", detail: "Selected token", shade: "Light or dark", light: "Light", dark: "Dark",
+    plain: "nothing to judge: no Hangul, or one syllable", ring: "the other tokenizer cuts elsewhere", bytes: "bytes of a character", detail: "Selected token", shade: "Light or dark", light: "Light", dark: "Dark",
     tokenizer: "Tokenizer", tokens: "tokens", perEojeol: "tokens per eojeol", perToken: "bytes per token", met: "boundaries cut", inside: "morphemes cut",
     ofKnown: (share) => `${share} of the eojeols are in the list`, against: (name) => `relative to ${name}`, ids: "ids", show: "Show ids", stream: "Stream", step: "Next id", restart: "Restart", pause: "Pause",
     size: (n) => `${n} ids`, empty: "Type a text to see its tokens.", held: (ids) => `held back: ${ids}`, nothingHeld: "nothing held back", linked: "The address was copied.", linkHere: "The address of this page now contains the text.",
@@ -17,7 +17,7 @@ const WORDS = {
   ko: {
     type: "텍스트 입력 또는 끌어다 놓기", samples: "예문", special: "특수 토큰 인식", open: "파일 열기", link: "이 상태의 주소 복사",
     legend: "색", hit: "형태소 경계에서 나눔", over: "형태소 안에서 나눔", miss: "나누지 않은 형태소 경계", unknown: "이 페이지의 목록에 없는 단어",
-    plain: "한글 없음", ring: "다른 쪽은 다르게 나눔", bytes: "글자의 바이트", detail: "선택한 토큰", shade: "밝은 화면 또는 어두운 화면", light: "밝게", dark: "어둡게",
+    plain: "판정할 것이 없음(한글이 없거나 한 음절)", ring: "다른 쪽은 다르게 나눔", bytes: "글자의 바이트", detail: "선택한 토큰", shade: "밝은 화면 또는 어두운 화면", light: "밝게", dark: "어둡게",
     tokenizer: "토크나이저", tokens: "토큰", perEojeol: "어절당 토큰", perToken: "토큰당 바이트", met: "나눈 경계", inside: "나뉜 형태소",
     ofKnown: (share) => `목록에 있는 어절 ${share}`, against: (name) => `${name} 대비`, ids: "ID", show: "ID 보기", stream: "한 토큰씩", step: "다음 ID", restart: "처음부터", pause: "일시 정지",
     size: (n) => `ID ${n}개`, empty: "텍스트를 입력하면 토큰이 나타납니다.", held: (ids) => `대기 중: ${ids}`, nothingHeld: "대기 중인 ID 없음", linked: "주소를 복사했습니다.", linkHere: "이 페이지의 주소에 텍스트를 담았습니다.",
@@ -32,7 +32,7 @@ const SAMPLES = {
   en: ["News", "Chat", "Code", "Numbers", "Old Hangul, hanja", "English"],
   ko: ["기사", "대화", "코드", "숫자", "옛글·한자", "영어"],
   text: [
-    "시청은 어제 새 도서관의 설계를 공개했다. 학교에서는 책을 읽던 아이들이 벌써부터 개관을 기다리고 있다고 선생님은 말했습니다.",
+    "학교에서는 책을 읽습니다. 시청은 어제 새 도서관의 설계를 공개했다. 책을 읽던 아이들이 벌써부터 개관을 기다리고 있다고 선생님은 말했습니다.",
     "ㅋㅋㅋㅋ 아니 그걸 왜 이제 말해ㅠㅠ 나 벌써 집에 갔다가 다시 나왔거든?? 담엔 꼭 미리 얘기해줘~ 👍🏽",
     "API를 호출하면 JSON으로 응답합니다. `tokenizer.encode(text)`가 돌려주는 ids를 모델에 넘기세요.",
     "2026년 11월 22일 기준 환율은 1,384.50원이고, 수출은 지난해보다 3.7% 늘어난 612억 달러였습니다.",
@@ -149,13 +149,14 @@ function views(tokenizer, { ids, spans }, judged) {
       let from = start, known = false, unknown = false;
       for (let at = start; at < end; at++) {
         if (at > start && gold.has(at)) view.parts.push(chars.slice(from, at).join("")), (from = at);
-        if (run[at]?.shape) known = true;
+        if (run[at]?.shape) known ||= run[at].end - run[at].start > 1; // one syllable alone has no boundary to judge
         else if (run[at]) unknown = true;
       }
       view.parts.push(chars.slice(from, end).join(""));
       if (before === "over" || after === "over") view.state = "over";
       else if (from > start) view.state = "miss";
-      else if (known || unknown) view.state = unknown ? "unknown" : "hit";
+      else if (unknown) view.state = "unknown";
+      else if (known && before !== "free" && after !== "free") view.state = "hit";
     }
     return view;
   });

@@ -35,7 +35,8 @@ def payload(tokenizer: TrainedTokenizer | LibraryTokenizer, name: str = "") -> d
             return _of_ranks(tokenizer, name) | {"digest": tokenizer.digest()}
         raise UsageError(
             f"`{name}` is run by the library {tokenizer.library}, which a page does not have",
-            hint="give folders that koktok trained, or imported as its own, or ranks (package:o200k_base)",
+            hint="a page runs folders that koktok trained, or imported as its own, and ranks (package:o200k_base); "
+            "koktok report TOKENIZER --text FILE -o FOLDER shows the cuts of any tokenizer",
         )
     vocab, style = tokenizer.vocab, tokenizer.style
     steps = [round(-score / SCORE_STEP) for score in vocab.scores]
