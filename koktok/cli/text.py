@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -197,21 +198,32 @@ def normalize(
     """
     from collections import Counter
 
-    from koktok.progress import print_line, print_record
+    from koktok.progress import counted, print_line, print_record
     from koktok.recipe import Recipe
 
     normalizer = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=settings).normalizer
     changes: Counter[tuple[str, str, str]] = Counter()
+    private = 0
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         if report:
             changes.update(normalizer.changes(line))
+            private += len(HANYANG.findall(line))
         else:
             print_record(normalizer(line))
     for (rule, before, after), times in sorted(changes.items(), key=lambda item: (-item[1], item[0])):
         print_line(f"{rule}\t{before}\t{after}\t{times}")
     if report and not changes and not quiet:
         print("normalization changes nothing", file=sys.stderr)
+    if private and not quiet:
+        print(
+            f"{counted(private, 'character')} in private use, as old Hangul is written by HWP: each becomes three bytes\n"
+            "hint: pip install hypua2jamo, and hypua2jamo.translate(text) before training and encoding",
+            file=sys.stderr,
+        )
 
+
+HANYANG = re.compile("[\ue0bc-\uf8f7]")
+"""Hanyang's code points of old Hangul, in Unicode's private use."""
 
 SEGMENT_OPTIONS = {"": "segmenter policy user_dictionary"}
 """What `koktok segment` takes of the Recipe."""

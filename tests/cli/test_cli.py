@@ -235,6 +235,7 @@ def test_normalize_and_its_report() -> None:
     report = koktok("normalize", "--report", stdin="\uf90a\u200b\n").stdout  # a CJK compatibility ideograph of 金
     assert any(line.startswith("nfc\t") and "金" in line for line in report.splitlines())
     assert any(line.startswith("zero_width\t") for line in report.splitlines())
+    assert "2 characters in private use" in koktok("normalize", "--report", stdin="\ue5d9 가\ue0bc\n").stderr
 
 
 def test_segment_shows_cuts_and_tsv() -> None:
