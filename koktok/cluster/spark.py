@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 from koktok import errors
 from koktok.cluster.task import BAD, LINES, NUMBERS, RUNS, SUMS, TEXT, WORDS, SourceKind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
+from koktok.text.kinds import kind_of, suffix_of
 from koktok.text.names import distinct
 from koktok.text.records import ReadReport
 
@@ -127,14 +128,8 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    suffix = re.search(r"\.([a-z]+)(?:\.gz|\.bz2|\.zst)?$", path.lower())
-    if suffix and suffix[1] in ("csv", "tsv", "json", "html", "xz"):
-        raise UsageError(
-            f"koktok does not read `.{suffix[1]}` files on Spark: `{path}`",
-            hint="spark.read.csv(...).write.parquet(...)",
-        )
-    named = [kind for kind, suffixes in _SUFFIXES.items() if suffix and suffix[1] in suffixes]
     uri, n_tables = uri_of(path), 0
+    named = _kind(spark, path, uri, field)
     for kind in named or _SUFFIXES:
         reader = spark.read if named else _reader(spark, kind)
         try:
@@ -156,6 +151,28 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
         yield kind, table.select(column.cast("binary").alias(TEXT))
     if not n_tables:
         raise InputError(f"no file at `{path}` that koktok reads on Spark: .txt .md .jsonl .ndjson .parquet")
+
+
+def _kind(spark: SparkSession, path: str, uri: str, field: str | None) -> list[SourceKind]:
+    """Return what a file is, by the rule of all of koktok; nothing for a folder or a pattern, whose files are taken by their endings."""
+    from pyspark.errors import AnalysisException
+
+    place = Path(path)
+    suffix = suffix_of(place)
+    if suffix in (".csv", ".tsv") or place.suffix == ".xz":
+        raise UsageError(
+            f"koktok does not read `{place.suffix if place.suffix == '.xz' else suffix}` files on Spark: `{path}`",
+            hint="spark.read.csv(...).write.parquet(...)",
+        )
+    if not re.fullmatch(r"\.[a-z]+", suffix) or "*" in path:
+        return []
+    try:
+        first = [] if suffix == ".parquet" else spark.read.option("lineSep", "\n").text(uri).head(1)
+    except AnalysisException as error:
+        raise InputError(f"`{path}` cannot be read: {str(error).splitlines()[0]}", hint=f"ls {path}") from error
+    head = f"{first[0].value}\n".encode("utf-8", "replace") if first else b""
+    kind = kind_of(place, head, field)
+    return ["column" if kind == "parquet" else "jsonl" if kind == "jsonl" else "text"]
 
 
 def _reader(spark: SparkSession, kind: SourceKind) -> DataFrameReader:

@@ -241,6 +241,15 @@ def test_the_verb(spark: Any, tmp_path: Path) -> None:
         read_text(spark, ["s3a://bucket/a.csv"])
     with pytest.raises(InputError, match="cannot be read"):
         read_text(spark, [str(tmp_path / "none.txt")])
+    (tmp_path / "c4.json.gz").write_bytes(gzip.compress('{"text": "집에 간다"}\n'.encode()))
+    assert [row.kind for row in read_text(spark, [str(tmp_path / "c4.json.gz")]).collect()] == ["jsonl"]
+    for name, content, words in (
+        ("a.json", "[{}]", "is a JSON array"),
+        ("a.txt", '{"text": "가"}', "begins with a record"),
+    ):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match=words):
+            read_text(spark, [str(tmp_path / name)])
 
 
 # ── analysing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
