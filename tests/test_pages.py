@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -107,6 +109,35 @@ def test_the_korean_page_has_the_blocks_of_the_english_one(page: Path) -> None:
     assert [(kind, text) for kind, text, _ in blocks(page)] == [(kind, text) for kind, text, _ in blocks(english(page))]
     korean, own = (one.read_text(encoding="utf-8").count("\n## ") for one in (page, english(page)))
     assert korean == own or page not in (PAGES[1], COMMANDS[1])
+
+
+TABLES = SimpleNamespace(**runpy.run_path(str(DOCS / "tables.py")))
+
+
+@pytest.mark.parametrize("page", [korean for _, korean in TABLES.pages()], ids=name_of)
+def test_the_korean_page_has_the_tables_of_the_english_one(page: Path) -> None:
+    """Figures to the letter, by `python docs/tables.py`; of sentences the rows, by the code that they begin with."""
+    assert page.read_text(encoding="utf-8") == TABLES.current(english(page), page), "run `python docs/tables.py`"
+    both = [[text[begin:end].splitlines() for begin, end in TABLES.tables(text)]
+            for text in (one.read_text(encoding="utf-8") for one in (english(page), page))]  # fmt: skip
+    for own, korean in zip(*both, strict=True):
+        codes = [[re.findall(r"`[^`]*`", TABLES.cells(row)[0]) for row in rows[2:]] for rows in (own, korean)]
+        assert codes[0] == codes[1]
+
+
+def test_every_row_of_figures_has_its_words_in_korean() -> None:
+    """A cell that stays as it is has no word that is translated in another."""
+    words = {word for cell, korean in TABLES.WORDS.items() for word in _words(cell) - _words(korean)}
+    for page, korean in TABLES.pages():
+        text = korean.read_text(encoding="utf-8")
+        for begin, end in TABLES.tables(text):
+            if TABLES.is_of_figures(text[begin:end]):
+                for cell in (cell for row in text[begin:end].splitlines() for cell in TABLES.cells(row)):
+                    assert not _words(cell) & words, f"docs/tables.toml has no Korean for {cell!r} of {page.name}"
+
+
+def _words(cell: str) -> set[str]:
+    return set(re.findall(r"(?<![A-Za-z0-9_-])[a-z]{2,}(?![A-Za-z0-9_-])", re.sub("`[^`]*`", "", cell)))
 
 
 @pytest.mark.parametrize(("page", "n", "block"), NEEDY, ids=[f"{name_of(page)}-{n}" for page, n, _ in NEEDY])
