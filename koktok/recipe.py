@@ -676,7 +676,7 @@ RULES = (
     ),
     Rule(
         "digits",
-        "free",  # as good in boundaries and tokens, and more answers that are numbers (eval/LOG.md)
+        "free",  # as good in boundaries and tokens, and more answers that are numbers (eval/log/046)
         lambda v, _: _has_own_trainer(v) and (v["preset"], v["pattern"]) == ("encoder", "koktok"),
     ),
     Rule("zero_width", False, lambda v, _: v["pattern"] != "koktok"),  # published patterns have no fold
