@@ -248,7 +248,7 @@ class TrainRecipe(_Section):
     required_pieces: Annotated[
         tuple[str, ...], Only(SELECTED_MODELS, own=True, hint="--model unigram | bpe | bpe-bytes, --backend koktok")
     ] = ()
-    """Unigram, BPE: strings that must be pieces, one per line. Where the pattern cuts numbers in groups of three, all groups of
+    """Unigram, BPE: strings that must be pieces, separated by white space. Where the pattern cuts numbers in groups of three, all groups of
     one to three digits are pieces besides, from 32,000 ids on and unless `required` is `none`."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. One with a role is ROLE=TOKEN (pad=<|blank|>; pad, unk, bos, eos, cls, sep, mask), if its

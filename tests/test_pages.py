@@ -147,6 +147,23 @@ def test_a_block_that_needs_more(page: Path, n: int, block: Block) -> None:
         pytest.skip(f"not run: block {n} of {name_of(page)} needs {', '.join(lacks)}")
 
 
+SAID_BY_THE_HELP = {
+    "--backend", "--cache", "--compare", "--dry-run", "--force", "--holdout", "--log", "--model-max-length", "--padding-side", "--quiet",
+    "--reserve-script", "--split", "--template", "--threads", "--truncation-side", "--user-dictionary",
+}  # fmt: skip
+"""Options of `train` of which no guide needs to say more than `--help`, which the reference repeats."""
+
+
+def test_every_option_of_train_stands_in_a_guide() -> None:
+    guides = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "guides").glob("*.md"))
+    command = dict(verbs())["koktok train"].make_context("train", [], resilient_parsing=True).command
+    options = {p.opts[0]: p.opts + p.secondary_opts for p in command.params if p.opts[0].startswith("--")}
+    told = {name for name, forms in options.items() if any(re.search(rf"{form}(?![\w-])", guides) for form in forms)}
+    assert {*options} - told <= SAID_BY_THE_HELP <= {*options}
+    rows = re.findall(r"^\| `(--[\w-]+)", (DOCS / "guides" / "train.md").read_text(encoding="utf-8"), re.M)
+    assert not {*rows} & SAID_BY_THE_HELP, "the guide says no more than the help"
+
+
 def test_options_within_sentences_exist() -> None:
     """Commands between backticks are those of the command line, and so are their options."""
     known = {name: {option for p in verb.make_context(name, [], resilient_parsing=True).command.params for option in p.opts}
