@@ -116,7 +116,8 @@ def test_no_drawer_for_odds_and_ends() -> None:
 
 
 def test_only_rooms_list_their_names() -> None:
-    """Every other module is private; what a room shows stands in its `__init__`, or in the file that it is."""
+    """The other modules are private to koktok, whose rooms import from them; what a user finds in a room stands in its `__init__`, or in
+    the file that it is."""
     inside = [path for path in MODULES if path.parent.name != "koktok"]
     assert not [path for path in inside if "__all__" in {n.id for n in NODES[path] if isinstance(n, ast.Name)}]
 
@@ -137,6 +138,16 @@ def test_a_kind_says_of_what() -> None:
     """`BoundaryKind`, `InstanceKind` ...: there is no bare `Kind`, and `KINDS` are those of vocabularies."""
     named = {path.name for path in MODULES if re.search(r"^(class )?(Kind|_?KINDS)\b *[=:(]", PYTHON[path], re.M)}
     assert named == {"vocab.py"}
+
+
+def test_a_class_is_one_thing() -> None:
+    """Two classes have two names, so that a reader who finds one has found it."""
+    found: dict[str, list[str]] = {}
+    for path in FILES.values():
+        for node in TREES[path].body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    assert not {name: files for name, files in found.items() if len(files) > 1}
 
 
 def test_no_constant_stands_twice() -> None:

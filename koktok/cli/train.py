@@ -15,7 +15,7 @@ from koktok.cli.options import MOST_THREADS, Field, Force, Paths, Quiet, RecipeF
 from koktok.errors import InputError, VocabSizeError
 
 if TYPE_CHECKING:
-    from koktok.pipeline.train import Options
+    from koktok.pipeline.train import RunOptions
     from koktok.recipe import Recipe
     from koktok.text.sources import Source
 
@@ -95,7 +95,7 @@ def train(
     from koktok.cli import training_shown as shown
     from koktok.files import check_file, check_folder, refuse_another
     from koktok.pipeline.baseline import compare as compare_with_peers
-    from koktok.pipeline.train import Options
+    from koktok.pipeline.train import RunOptions
     from koktok.pipeline.train import train as train_tokenizer
     from koktok.pipeline.user_dictionary import with_dictionary
     from koktok.progress import ConsoleProgress
@@ -110,7 +110,7 @@ def train(
         return
     again = force or ((out / MARK).is_file() and (bool(like) or _asked_so(out, chosen, sources)))
     check_folder(out, TOKENIZER, same=lambda _: again)
-    options = Options(dictionary, like, None if cache else False, lexicon, threads, measured=True)
+    options = RunOptions(dictionary, like, None if cache else False, lexicon, threads, measured=True)
     if frontier:
         wanted = [size_of(word) for word in sizes.split(",")] if sizes else [chosen.train.vocab_size]
         _draw(sources, chosen, out, wanted, options, compare=compare, force=force, quiet=quiet)
@@ -160,7 +160,7 @@ def _draw(
     recipe: Recipe,
     out: Path,
     sizes: list[int],
-    options: Options,
+    options: RunOptions,
     *,
     compare: bool,
     force: bool,

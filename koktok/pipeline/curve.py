@@ -20,7 +20,7 @@ from koktok.metrics.silver import Silver, SilverFigures
 from koktok.model.models import model_for
 from koktok.model.tokens import Spans, Tokens
 from koktok.pipeline.baseline import PlainSentencePiece
-from koktok.pipeline.train import Options, segment_text
+from koktok.pipeline.train import RunOptions, segment_text
 from koktok.pipeline.words import cut_texts, cut_words
 from koktok.progress import OnProgress
 from koktok.recipe import Recipe
@@ -240,10 +240,10 @@ def peers(words: Counts, recipe: Recipe, silver: Silver, sizes: Sequence[int]) -
 
 
 def train_frontier(
-    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None, peer: bool = True
+    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: RunOptions | None = None, peer: bool = True
 ) -> tuple[list[FrontierRow], Reference]:
     """Train many settings and sizes from one count, without superwords, and measure them on held-out words beside SentencePiece."""
-    options = options or Options()
+    options = options or RunOptions()
     if recipe.train.model != "unigram":
         raise UsageError(f"expected --model unigram for a curve, got {recipe.train.model}", hint="--model unigram")
     recipe = recipe.changed(superwords=0.0)

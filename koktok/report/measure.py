@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Material(metrics_of.Material):
+class ReportMaterial(metrics_of.Material):
     """What is measured on, and the sentences that the page shows."""
 
     shown: Sequence[Sentence] = ()
@@ -102,7 +102,7 @@ Opener = Callable[[str], "Tokenizer"]
 
 def measure(
     entries: Sequence[Entry],
-    material: Material,
+    material: ReportMaterial,
     settings: Settings = DEFAULT,
     *,
     title: str = "koktok report",

@@ -13,7 +13,7 @@ from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes import gguf
 from koktok.runtimes.library import LibraryTokenizer
-from koktok.runtimes.runtime import Opening, Runtime, Table
+from koktok.runtimes.runtime import Opening, Runtime, WrittenTable
 
 
 class LlamaCpp(Runtime):
@@ -63,7 +63,7 @@ def _written(
     return [*notes, *([f"the model has {more:,} rows more than there are ids; they are named [PAD…]"] if more else [])]
 
 
-def _table(file: Path) -> Table:
+def _table(file: Path) -> WrittenTable:
     theirs = gguf.read(file)
 
     def rows(one: Definition) -> Iterator[tuple[str, object, object]]:
@@ -77,4 +77,4 @@ def _table(file: Path) -> Table:
             if field.name not in ("tokens", "scores", "types"):
                 yield field.name, getattr(ours, field.name), getattr(theirs, field.name)
 
-    return Table(lambda one: " ".join(gguf.notes(theirs, one.normalizer)), rows)
+    return WrittenTable(lambda one: " ".join(gguf.notes(theirs, one.normalizer)), rows)

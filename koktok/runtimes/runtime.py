@@ -93,7 +93,7 @@ def runtime_of(name: str) -> Runtime:
 # --- What `verify` opens ----------------------------------------------------------------------------------------------
 
 
-class Encoder(Protocol):
+class Encodes(Protocol):
     """What `verify` asks of a library's tokenizer."""
 
     @property
@@ -127,7 +127,7 @@ class Reader:
     """An opened format: the tokenizer of its library, and properties for the checks."""
 
     name: str
-    tokenizer: Encoder
+    tokenizer: Encodes
     normalized: bool = False  # whether it reads normalized text only
     own_normalizer: bool = False  # whether it has another normalizer
     rounds: bool = False  # whether sums of scores are rounded
@@ -150,7 +150,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Table:
+class WrittenTable:
     """A format that no Python library runs: its table is compared, line by line, with that of a definition."""
 
     note: Callable[[Definition], str]
@@ -165,4 +165,4 @@ class Opening:
     name: str
     module: str  # that runs it
     extra: str  # that installs the module
-    open: Callable[[], Reader | Table]
+    open: Callable[[], Reader | WrittenTable]

@@ -23,7 +23,7 @@ from koktok.metrics import Definition, Difference, Scores, Settings, Text, Value
 from koktok.metrics.gold import GoldCorpus
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
-from koktok.report.measure import Entry, Material, entries_of, measure, showcase
+from koktok.report.measure import Entry, ReportMaterial, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, pareto_front
 from koktok.report.schema import GoldInfo, Sentence, TextInfo
@@ -302,9 +302,9 @@ GOLD_LINES = [
 ] * 8
 
 
-def material() -> Material:
+def material() -> ReportMaterial:
     gold = GoldCorpus.of("tiny", GOLD_LINES, human=True)
-    return Material(
+    return ReportMaterial(
         text=Text.of({"essay": LINES, "more": LINES[:9]}), golds=[gold], shown=[Sentence(text="집에 갔다", gold=[1, 4])]
     )
 
