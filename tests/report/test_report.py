@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError
-from koktok.metrics import Definition, Difference, Scores, Settings, Text, Value
+from koktok.metrics import Difference, Measure, Scores, Settings, Text, Value
 from koktok.metrics.gold import GoldCorpus
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
@@ -36,8 +36,8 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
     """Three rows: two that ran, one that could not."""
     known = {"better": "lower", "unit": "tokens/eojeol", "definition": "tokens by eojeols"}
     measures = [
-        Definition(name="fertility", title="tokens per eojeol", title_ko="어절당 토큰 수", **known),
-        Definition(name="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
+        Measure(name="fertility", title="tokens per eojeol", title_ko="어절당 토큰 수", **known),
+        Measure(name="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
     ]
     rows = [
         Scores(
