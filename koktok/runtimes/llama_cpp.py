@@ -8,12 +8,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
-from koktok.errors import UsageError
+from koktok.errors import ArtifactError, UsageError
 from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes import gguf
 from koktok.runtimes.library import LibraryTokenizer
-from koktok.runtimes.runtime import Opening, Runtime, WrittenTable
+from koktok.runtimes.runtime import Detected, Opening, Runtime, WrittenTable
 
 
 class LlamaCpp(Runtime):
@@ -21,6 +21,15 @@ class LlamaCpp(Runtime):
 
     name: ClassVar[str] = "gguf"
     options: ClassVar[frozenset[str]] = frozenset({"name", "into"})
+
+    def detects(self, file: Path, data: bytes) -> Detected | None:
+        """Nothing that koktok reads."""
+        if data[:4] == b"GGUF":
+            raise ArtifactError(
+                f"`{file}` is a GGUF; koktok writes those, and reads the files that they are converted from",
+                hint="koktok import tokenizer.json or tokenizer.model",
+            )
+        return None
 
     def write(self, tokenizer: Tokenizer, one: Definition, out: Path, *, force: bool, **options: Any) -> list[str]:
         """Write the vocabulary, or a copy of the model `into` with it."""

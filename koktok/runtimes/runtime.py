@@ -20,6 +20,17 @@ from koktok.runtimes.folder import MARK
 from koktok.text.prefix import Prefix, with_prefix
 
 
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """The file or folder of a tokenizer, and its kind: a key of a member's `files`, or `koktok`."""
+
+    kind: str
+    path: Path
+
+    def __str__(self) -> str:
+        return kinds_of_file()[self.kind]
+
+
 class Runtime(ABC):
     """One library, or one file format of it."""
 
@@ -35,11 +46,25 @@ class Runtime(ABC):
     references: ClassVar[Mapping[str, str]] = {}
     """The kinds of reference that it opens (`sp:FILE.model`), with their help texts."""
 
+    files: ClassVar[Mapping[str, str]] = {}
+    """The kinds of file that it reads, with what each is called."""
+
+    stands_alone: ClassVar[bool] = False
+    """Whether its files are read by themselves, also beside files of transformers."""
+
     openers: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     """The function that opens each kind of file, given the reference and the path, as a `LibraryTokenizer`."""
 
     library: ClassVar[str] = ""
     """The library by which a folder of `koktok import` names it; '' where it opens none."""
+
+    def detects(self, file: Path, data: bytes) -> Detected | None:  # noqa: ARG002
+        """What a file is, by its content and then by its name; nothing if it is another library's."""
+        return None
+
+    def detects_folder(self, folder: Path) -> Detected | None:  # noqa: ARG002
+        """What a folder is as a whole, if files in it say so."""
+        return None
 
     def imported(self, folder: Path, contents: Mapping[str, bytes]) -> Any:
         """The tokenizer of a folder that `koktok import` wrote, from the files that its koktok.toml lists."""
@@ -81,6 +106,11 @@ class Runtime(ABC):
 
 RUNTIMES: Final[dict[str, Runtime]] = {}
 """The members by name; `koktok.runtimes` fills it."""
+
+
+def kinds_of_file() -> dict[str, str]:
+    """What each kind of file is called."""
+    return {"koktok": "a koktok folder"} | {kind: name for one in RUNTIMES.values() for kind, name in one.files.items()}
 
 
 def runtime_of(name: str) -> Runtime:
