@@ -367,6 +367,7 @@ def test_tables_are_the_literals() -> None:
     from koktok.runtimes import RUNTIMES
     from koktok.runtimes.huggingface.runtime import LOOKS
     from koktok.segment import ANALYSERS, DEFAULT
+    from koktok.training.unigram_point import DEFAULT as PRESET
     from koktok.training.unigram_point import PRESETS
 
     assert [*get_args(Target)] == [*RUNTIMES]
@@ -375,6 +376,7 @@ def test_tables_are_the_literals() -> None:
     assert [*get_args(analyser)] == [*ANALYSERS]
     assert SegmentRecipe().segmenter == DEFAULT
     assert [*get_args(TrainRecipe.model_fields["preset"].annotation)] == [*PRESETS]
+    assert TrainRecipe().preset == PRESET
 
 
 ELSEWHERE = {
@@ -388,9 +390,6 @@ ELSEWHERE = {
     "metrics/gold/readers.py": "`kiwi`, the format of its evaluation sets",
     "metrics/gold/silver.py": "`kiwi`, the name of its boundaries in tables",
     "instances/reading.py": "`kiwi`, the splitter of sentences",
-    "pipeline/curve.py": "presets with shares between them, which are the curve",
-    "cli/training_shown.py": "`lm`, whose tokens are compared with SentencePiece's",
-    "report/frontier.py": "`lm`, the default, which needs no option",
 }
 """Files that name a member of a family though they are not its home, each with the reason."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CURVE = ("frontier.md", "frontier.json", "frontier.svg")
 
-FRONTIER = (
+FRONTIER_HELP = (
     "Plot tokens against boundary F1 instead: the presets and points between them, at --sizes. Text, analyser, split, "
     "digits, specials and blocklist apply; --preset, --keep, the costs and superwords do not."
 )
@@ -72,7 +72,7 @@ def train(
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Cache the analyses for the next training.")] = True,
     compare: Annotated[bool, Headed(help="Also train plain SentencePiece, for comparison.")] = True,
-    frontier: Annotated[bool, Headed("--frontier", help=FRONTIER)] = False,
+    frontier: Annotated[bool, Headed("--frontier", help=FRONTIER_HELP)] = False,
     sizes: Annotated[str | None, Headed(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
     dry_run: Annotated[bool, Headed("--dry-run", help="Print what would be done, and its estimated cost.")] = False,
     log: Annotated[str | None, Headed(help="Write the trainer's log (JSON) to this file; `json` for stderr.")] = None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts
 from koktok.count.prepared import prepare, texts_of
@@ -27,25 +27,10 @@ from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.job import Job
 from koktok.training.unigram import train_unigrams
-from koktok.training.unigram_point import PRESETS, Point
+from koktok.training.unigram_point import FRONTIER, Point
 
 if TYPE_CHECKING:
     from koktok.model.vocab import Vocab
-
-
-def _keeping(share: float) -> Point:
-    return replace(PRESETS["lm"].with_target(keep=share), name=f"keep {share}")
-
-
-FRONTIER: Final[tuple[Point, ...]] = (
-    PRESETS["short"],
-    _keeping(0.5),
-    PRESETS["lm"],
-    *map(_keeping, (0.8, 0.9)),
-    PRESETS["encoder"],
-    PRESETS["aligned"],
-)
-"""The presets, and shares of the boundaries between them, from fewest tokens to most accurate cuts; each has options (`flags`)."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from koktok.pipeline.baseline import shown
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Dot, Line, points, standalone, style_of
 from koktok.report.markdown import table
-from koktok.training.unigram_point import PRESETS
+from koktok.training.unigram_point import DEFAULT, PRESETS
 
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
 OPTIONS: Final = {"keep": "--keep", "tokens": "--tokens-per-eojeol", "lam": "--lam", "mu": "--mu", "nu": "--nu"}
@@ -25,7 +25,7 @@ def flags(settings: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> from koktok.pipeline.curve import FRONTIER
+    >>> from koktok.training.unigram_point import FRONTIER
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
     ['--preset lm', '--preset lm --keep 0.8']
     """
@@ -39,7 +39,7 @@ def flags(settings: Mapping[str, Any]) -> str:
         typed = {key: _typed(key, value) for key, value in changed.items()}
         if all(typed.values()):
             options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value}" for key, value in typed.items())])
-            ways.append((len(changed), name != "lm", options))
+            ways.append((len(changed), name != DEFAULT, options))
     return min(ways)[2] if ways else ""
 
 

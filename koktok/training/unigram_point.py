@@ -136,6 +136,24 @@ PRESETS: dict[str, Point] = {
 }
 """The default, for language models; for encoders; the truest cuts; the fewest tokens."""
 
+DEFAULT: Final = "lm"
+"""The preset of `koktok train` without `--preset`."""
+
+
+def _keeping(share: float) -> Point:
+    return replace(PRESETS[DEFAULT].with_target(keep=share), name=f"keep {share}")
+
+
+FRONTIER: Final[tuple[Point, ...]] = (
+    PRESETS["short"],
+    _keeping(0.5),
+    PRESETS[DEFAULT],
+    *map(_keeping, (0.8, 0.9)),
+    PRESETS["encoder"],
+    PRESETS["aligned"],
+)
+"""The presets, and shares of the boundaries between them, from fewest tokens to most accurate cuts; each has options (`flags`)."""
+
 
 def chosen(
     preset: str,
