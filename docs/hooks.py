@@ -1,9 +1,10 @@
-"""Writes the table of the options and the help of the verbs from what makes them, and lets `|` stand in code in tables."""
+"""Writes the front page, the table of the options and the help of the verbs from what makes them; lets `|` stand in code in tables."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from subprocess import run
 from sys import executable
 from typing import Any
@@ -32,8 +33,19 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """As MkDocs calls it, for every page."""
     # GitHub wants `\|` inside code in a table; Python-Markdown takes a plain `|` there, and would show the backslash.
     plain = re.sub(r"^\|.*", lambda row: re.sub("`[^`]*`", _unescaped, row[0]), markdown, flags=re.MULTILINE)
+    plain = re.sub(r"<!-- (README[.\w]*\.md) -->", lambda name: front_page(name[1]), plain)
     plain = re.sub(r"<!-- help (\w+) -->", lambda verb: f"```text\n{help_of(verb[1])}```", plain)
     return plain.replace("<!-- options -->", options_table()) if "<!-- options -->" in plain else plain
+
+
+def front_page(name: str) -> str:
+    """README with the links of the site: pages of docs/ in the reader's language, no file that the site has not."""
+    readme = (Path(__file__).parents[1] / name).read_text(encoding="utf-8")
+    readme = re.sub(r"^\[[^\]\n]*\]\(README[.\w]*\)\n", "", readme, flags=re.MULTILINE)
+    readme = re.sub(r"\[([^\]]*)\]\((?!docs/|https?:)[^)]*\)", r"\1", readme)
+    return re.sub(
+        r"\]\(docs/([^)#]*?)(\.ko)?(\.\w+)(#[^)]*)?\)", lambda link: f"]({link[1]}{link[3]}{link[4] or ''})", readme
+    )
 
 
 @cache

@@ -25,10 +25,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from numba import njit
 
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -42,6 +45,9 @@ from koktok.tokenizer import TrainedTokenizer
 Work = Callable[[], Any]
 Peer = Callable[[list[str]], list[Any]]
 """Texts to ids, or to something that has `ids`."""
+
+LOOP = 150_000_000
+"""Turns of the loop of arithmetic."""
 
 TRAINED = 25.0
 """Megabytes to train on: so much reaches a vocabulary of 32,000, and more only takes longer."""
@@ -280,8 +286,23 @@ def same_ids(name: str, peer: Peer, bench: Bench, expected: Tokens) -> bool:
     return bool(wrong <= len(some) // 100)
 
 
+@njit(nogil=True)
+def counted(n: int, seed: int) -> int:
+    """A loop that is all arithmetic, in registers: what more threads can gain on this machine at most."""
+    found = seed
+    for k in range(n):
+        found = (found ^ k) * 1_000_003 & 0xFFFF_FFFF
+    return found
+
+
+def loop(count: int) -> None:
+    """As much of it as encoding takes, some .2 s, in equal parts."""
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(partial(counted, LOOP // count), range(count)))
+
+
 def threads(folder: str, bench: Bench) -> None:
-    """One thread and more, in turns, by the clock on the wall: from a file, and from a list."""
+    """One thread and more, in turns, by the clock on the wall: from a file, from a list, and a loop that is all arithmetic."""
     tokenizer = TrainedTokenizer.load(folder)
     encoder = tokenizer.bulk_encoder
     n, counts = os.cpu_count() or 1, [1]
@@ -294,8 +315,9 @@ def threads(folder: str, bench: Bench) -> None:
         "file": lambda count: tokenizer.encode_files(bench.text, threads=count),
         "list": lambda count: encoder(bench.lines, threads=count),
     }
+    ways["arithmetic alone, runs a second"] = loop
     for way, work in ways.items():
-        for state in ("cold", "warm"):
+        for state in ("cold", "warm") if work is not loop else ("warm",):
             found: list[list[float]] = []
             for _ in range(bench.runs):
                 row = []
@@ -309,7 +331,8 @@ def threads(folder: str, bench: Bench) -> None:
                     row.append(time.perf_counter() - begun)
                 found.append(row)
             bench.rounds[f"{title}, {way}, {state}: {counts}"] = found
-            speeds = [bench.megabytes / statistics.median(row[i] for row in found) for i in range(len(counts))]
+            amount = 1 if work is loop else bench.megabytes
+            speeds = [amount / statistics.median(row[i] for row in found) for i in range(len(counts))]
             ratio = statistics.median(row[0] / row[-1] for row in found)
             bench.say(f"| {way}, {state} | {' | '.join(f'{speed:.1f}' for speed in speeds)} | {ratio:.2f} |")
 

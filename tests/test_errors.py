@@ -400,6 +400,8 @@ ERRORS: dict[str, list[Row]] = {
         (longest(lambda rows, row: rows.remove(row)), ArtifactError, "expected the id 2294 of '<pad>', got 2295"),
         (longest(lambda rows, _: rows.pop(0)), ArtifactError, "expected a tokenizer.json with the 256 byte pieces first"),
         (longest(shorten), ArtifactError, "was changed: its digest differs from that in koktok.toml"),
+        *((damaged("tokenizer.json", lambda c, part=part: c.update({part: None})), ArtifactError, rf"the {part} in `.*` was changed")
+          for part in ("normalizer", "pre_tokenizer", "post_processor")),
         (added(-1, 2**31), ArtifactError, "of '<mask>', got 2147483648"),
         (added(1, -5), ArtifactError, "expected the id 2295 of '<unk>', got -5"),
         (added(1, True), ArtifactError, "of '<unk>', got True"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
 import importlib.util
 import json
@@ -71,7 +72,11 @@ def blocks(page: Path) -> list[Block]:
     pattern = r"^(?:<!-- ([^\n]*) -->\n+)?( *)```(\w*)\n(.*?)^ *```$"
     for note, _, language, text in re.findall(pattern, page.read_text(encoding="utf-8"), re.M | re.S):
         typed = text.startswith(tuple(f"{program} " for program in PROGRAMS))
-        kind = language or ("session" if text.startswith("$ ") else "sh" if typed else "text")
+        kind = (
+            "doctest"
+            if text.startswith(">>> ")
+            else language or ("session" if text.startswith("$ ") else "sh" if typed else "text")
+        )
         needs = note.partition("needs: ")[2].split()
         if note in ("run", "test"):  # .ci/run does
             needs = ["network"]
@@ -99,7 +104,7 @@ NEEDY = [
 @pytest.mark.parametrize("page", EVERY, ids=name_of)
 def test_every_block_is_of_a_kind_that_a_test_reads(page: Path) -> None:
     for kind, text, _ in blocks(page):
-        assert kind in ("sh", "python", "javascript", "session", "text", "toml"), text
+        assert kind in ("sh", "python", "doctest", "javascript", "session", "text", "toml"), text
         if kind == "toml":
             tomllib.loads(text)
 
@@ -243,6 +248,16 @@ def test_the_page_runs(page: Path, materials: Path, trained: Callable[..., Path]
         command = [*how[kind], text]
         done = subprocess.run(command, cwd=tmp_path / "place", env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in EVERY if any(b.kind == "doctest" for b in blocks(page))], ids=name_of
+)
+def test_python_prints_what_the_page_shows(page: Path) -> None:
+    shown = "\n".join(block.text for block in blocks(page) if block.kind == "doctest")
+    runner = doctest.DocTestRunner()
+    runner.run(doctest.DocTestParser().get_doctest(shown, {}, page.name, str(page), 0))
+    assert runner.summarize(verbose=False).failed == 0
 
 
 def commands(page: Path) -> list[tuple[str, str]]:

@@ -75,7 +75,7 @@ def decoders(given: argparse.Namespace, size: Size, data: str, seconds: float) -
 
         print(budget(size, given.work, seeds))
     if given.step == "keep":
-        from eval.study.decoders import Cells
+        from eval.study.cells import Cells
 
         Cells(size, given.work).keep()
     return done

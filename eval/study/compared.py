@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.contrasts import RESAMPLES, Draws, plain
-from eval.study.decoders import LAST, Cell, Cells
+from eval.study.cells import LAST, Cell, Cells
 from eval.study.pairs import CLASSES, KINDS
 from eval.study.rows import PAIRS, PRIMARY, ROWS
 from eval.study.sizes import Size

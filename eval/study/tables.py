@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from eval.contrasts import with_interval
+from eval.study.cells import Cell, Cells, turns
 from eval.study.compared import NAMES, REFERENCE
-from eval.study.decoders import Cell, Cells, turns
 from eval.study.rows import PRIMARY
 from eval.study.sizes import Size
 from koktok.report.markdown import table

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
@@ -298,7 +299,7 @@ def report(
     extended: Annotated[
         bool, typer.Option("--extended", help="Also round trip, robustness, reachability: minutes per tokenizer.")
     ] = False,
-    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0 for no intervals.")] = 1000,
+    resamples: Annotated[int, typer.Option(min=0, help="Resamples behind the 95 % intervals; 0 for none.")] = 1000,
     submit: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Measure on koktok's benchmark and write one JSON file for its leaderboard."),
@@ -309,8 +310,8 @@ def report(
 ) -> None:
     """Measure tokenizers on Korean text and gold morphemes: JSON, Markdown and one HTML page with plots.
 
-    The same inputs give the same bytes. A tokenizer that cannot be opened or measured gets a row with the reason, and the exit code
-    is 1. Prints a summary; its last line is the file to open.
+    The same inputs give the same bytes on the same day. A tokenizer that cannot be opened or measured gets a row with the reason, and
+    the exit code is 1. Prints a summary; its last line is the file to open.
 
     Example: koktok report my-tokenizer syllables --text text.txt -o out
     """
@@ -351,9 +352,13 @@ def report(
             material,
             Settings(extended, resamples=resamples),
             title="Korean tokenizers",
+            command=shlex.join(["koktok", *sys.argv[1:]]),
+            made=date.today().isoformat(),
             reference=reference,
             on_progress=progress,
         )
+    for remark in measured.remarks:
+        print(remark, file=sys.stderr)
     rendered = {
         "report.json": measured.to_json(),
         "report.md": to_markdown(measured),

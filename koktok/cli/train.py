@@ -193,3 +193,5 @@ def _draw(
         print("★ no other point has both fewer tokens and a higher F1\n")
     else:
         print(to_markdown(rows, against))
+    if not quiet:
+        print(f"drawing: {out / CURVE[2]}; table: {out / CURVE[0]}, {CURVE[1]}", file=sys.stderr)

@@ -106,15 +106,14 @@ def points(
     """
     narrow = width < NARROW
     left, right, top, bottom = 44 if narrow else 64, 8 if narrow else 24, 16, 52
-    x0, x1 = _padded([m.x for m in marks], 0.05, 0.12)
-    y0, y1 = _padded([m.y for m in marks], 0.06, 0.06)
+    x0, x1 = _padded([x for m in marks for x in (m.x, *(m.x_interval or ()))], 0.05, 0.12)
+    y0, y1 = _padded([y for m in marks for y in (m.y, *(m.y_interval or ()))], 0.06, 0.06)
 
-    # Intervals may be wider than the drawing; they end at its frame.
     def px(x: float) -> float:
-        return left + (min(max(x, x0), x1) - x0) / (x1 - x0) * (width - left - right)
+        return left + (x - x0) / (x1 - x0) * (width - left - right)
 
     def py(y: float) -> float:
-        return height - bottom - (min(max(y, y0), y1) - y0) / (y1 - y0) * (height - top - bottom)
+        return height - bottom - (y - y0) / (y1 - y0) * (height - top - bottom)
 
     parts = [_grid_x(px(t), top, height - bottom, _short(t)) for t in ticks(x0, x1, 4 if narrow else 8)]
     parts += [_grid_y(py(t), left, width - right, _short(t)) for t in ticks(y0, y1, 8)]

@@ -33,7 +33,7 @@ def to_markdown(report: Report) -> str:
     ...
     """
     parts = [f"# {plain(report.title)}", *(f"> {_message(remark)}" for remark in report.remarks)]
-    parts += [_code(report.command)] if report.command else []
+    parts += [f"{report.made} {_code(report.command)}".strip()] if report.command else []
     for name, section in sections_of(report).items():
         if name == "all":  # of the page alone
             continue

@@ -25,6 +25,11 @@ from koktok.report.schema import Report, Sentence
 from koktok.report.scored import gold_info, span_info, texts_of
 from koktok.text.names import distinct
 
+ONE_SENTENCE: Final = (
+    "{} is one sentence of {:,} words, so its figures have no intervals; an empty line ends a sentence"
+)
+"""A file of one word a line, most often."""
+
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
 """Measures whose paired difference from the reference is drawn and tested."""
 
@@ -107,6 +112,7 @@ def measure(
     *,
     title: str = "koktok report",
     command: str = "",
+    made: str = "",
     reference: str | None = None,
     remarks: Sequence[str] = (),
     on_progress: OnProgress | None = None,
@@ -164,6 +170,7 @@ def measure(
     return Report(
         title=title,
         command=command,
+        made=made,
         seed=settings.seed,
         resamples=settings.resamples,
         libraries={"koktok": version("koktok")},
@@ -177,7 +184,10 @@ def measure(
         rows=_adjusted(rows),
         reference=_name_of(against, entries, opened) if any(row.differences for row in rows) else "",
         sentences=[s.model_copy(update={"tokens": t}) for s, t in zip(shown, tokens, strict=True)],
-        remarks=[*remarks],
+        remarks=[
+            *remarks,
+            *(ONE_SENTENCE.format(page.gold.name, page.gold.words) for page in pages if len(page.gold.sentences) == 1),
+        ],
         resampled="" if material.text is None else repr(material.text.units),
     )
 

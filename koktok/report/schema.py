@@ -1,6 +1,6 @@
 """The typed and versioned content of a report, from which every rendering is made.
 
-`Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it.
+`Report` and its JSON. The same inputs give the same bytes on the same day; seconds are not in it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Sentence(_Frozen):
 
 
 class Report(_Frozen):
-    """Everything that the Markdown and the page show; `beside` are English and code.
+    """Everything that the Markdown and the page show; `beside` are English and code, `made` is a date.
 
     Examples
     --------
@@ -104,6 +104,7 @@ class Report(_Frozen):
     version: int = VERSION
     title: str
     command: str = ""
+    made: str = ""
     seed: int
     resamples: int
     libraries: dict[str, str]

@@ -152,7 +152,7 @@ def test_bits_of_lines_are_those_of_their_tokens(torch: object) -> None:
 
 
 def test_a_branch_ends_at_every_mark(torch: object) -> None:
-    from eval.study.decoders import FALL, WARM, turns
+    from eval.study.cells import FALL, WARM, turns
 
     found = turns(300, (2 / 3, 1.0))
     ends = [k for k, turn in enumerate(found) if turn.mark]

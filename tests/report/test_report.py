@@ -7,7 +7,9 @@ import hashlib
 import html
 import json
 import re
+import shlex
 from collections.abc import Callable
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -479,3 +481,8 @@ def test_gold_is_human_where_the_user_says_so(tmp_path: Path) -> None:
     works("report", "syllables", *golds, "-o", tmp_path / "r", "-q")
     found = Report.from_json((tmp_path / "r" / "report.json").read_text("utf-8"))
     assert [(gold.name, gold.standing) for gold in found.golds] == [("kaist", "silver"), ("own", "human")]
+    assert [remark.split(",")[0] for remark in found.remarks] == [
+        f"{name} is one sentence of 2 words" for name in ("kaist", "own")
+    ]
+    assert found.command == shlex.join(map(str, ("koktok", "report", "syllables", *golds, "-o", tmp_path / "r", "-q")))
+    assert date.fromisoformat(found.made)
