@@ -1,6 +1,6 @@
-"""The tables of docs/figures.md of which `python -m eval full` keeps a report; `python docs/tables.py` writes them into the Korean page.
+"""The tables of pages of which `python -m eval full` keeps a report; `python docs/tables.py` writes them into the Korean pages.
 
-    python -m eval.figures eval/reports/2026-11-26-bench-ko.json.xz eval/reports/2026-11-26-bench-ko-koktok.json.xz docs/figures.md
+    python -m eval.figures eval/reports/2026-11-26-bench-ko.json.xz eval/reports/2026-11-26-bench-ko-koktok.json.xz README.md docs/figures.md
 
 They go between the lines `<!-- eval.figures.NAME -->` and `<!-- end of eval.figures.NAME -->`; of two rows with one name the later counts.
 """
@@ -61,7 +61,19 @@ ROWS: Final[Mapping[str, Sequence[str]]] = {
         *("koktok encoder", "koktok lm, digits free", "koktok aligned", "koktok short", "koktok bpe-bytes lm"),
         "koktok bpe-bytes encoder",
     ),
+    "purposes": (
+        *("koktok lm", "koktok encoder", "koktok aligned", "koktok bpe-bytes lm", "SentencePiece Unigram, defaults"),
+        *("SentencePiece Unigram, spaces only", "HF byte-level BPE"),
+    ),
 }
+PURPOSES: Final = {
+    "koktok lm": "koktok `lm`, the default: for language models",
+    "koktok encoder": "koktok `encoder`: for tagging and extraction",
+    "koktok aligned": "koktok `aligned`: nearly all boundaries",
+    "koktok bpe-bytes lm": "koktok `lm`, byte-level BPE with Llama 3's pattern",
+}
+"""Rows as README names them."""
+
 COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     "rows": {
         "tokens per eojeol": "fertility",
@@ -79,6 +91,13 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
         "Python": "code_tokens_per_byte",
         "Python, one space": "code_tokens_per_byte_words",
     },
+    "purposes": {
+        "tokens": "fertility",
+        "F1": "boundary_f1@ko_kaist-ud-dev",
+        "josa": "recall_noun_particle@ko_kaist-ud-dev",
+        "eomi": "recall_verb_ending@ko_kaist-ud-dev",
+        "entities": "span_borders@klue-ner-v1.1_dev",
+    },
 }
 """The metric of each column; "" divides the tokens by those of the first row."""
 
@@ -94,7 +113,7 @@ def tables(reports: Sequence[Report]) -> dict[str, str]:
         cells = []
         for row in rows:
             values = scores[row]
-            shown = SHOWN.get(row, row)
+            shown = (SHOWN | (PURPOSES if name == "purposes" else {})).get(row, row)
             if "{" in shown:
                 shown = shown.format(round_trip=f"{values['round_trip_strict'].value:.2f}".removeprefix("0"))
             figures = [
@@ -102,17 +121,23 @@ def tables(reports: Sequence[Report]) -> dict[str, str]:
                 for metric in COLUMNS[name].values()
             ]
             cells.append([shown, *(f"{figure:.3f}".removeprefix("0") for figure in figures)])
-        made[name] = table(["tokenizer", *COLUMNS[name]], "l" * (1 + len(COLUMNS[name])), cells)
+        made[name] = table(
+            ["" if name == "purposes" else "tokenizer", *COLUMNS[name]], "l" * (1 + len(COLUMNS[name])), cells
+        )
     return made
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("reports", type=Path, nargs="+", help="reports of `python -m eval full corpus:bench-ko`")
-    parser.add_argument("page", type=Path, help="page to write the tables into")
-    given = parser.parse_args()
-    for name, text in tables([Report.from_json(report_text(file)) for file in given.reports]).items():
-        write_between(given.page, f"eval.figures.{name}", text)
+    parser.add_argument(
+        "files", type=Path, nargs="+", help="reports of `python -m eval full corpus:bench-ko`, and pages (.md)"
+    )
+    given = parser.parse_args().files
+    reports = [Report.from_json(report_text(file)) for file in given if file.suffix != ".md"]
+    for name, text in tables(reports).items():
+        for page in (file for file in given if file.suffix == ".md"):
+            if f"<!-- eval.figures.{name} -->" in page.read_text(encoding="utf-8"):
+                write_between(page, f"eval.figures.{name}", text)
 
 
 if __name__ == "__main__":
