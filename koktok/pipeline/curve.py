@@ -172,7 +172,7 @@ def frontier(
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
-    >>> points = [Point("short", nu=0.2, min_count=2), PRESETS["aligned"]]
+    >>> points = [Point("short", nu=0.2, min_count=2), FRONTIER[-1]]
     >>> rows = frontier(Job(counts, 265), counts, held_eojeols=60, vocab_sizes=[265], points=points)
     >>> [(row.name, round(row.tokens_per_eojeol, 2), round(row.f1, 2)) for row in rows]
     [('short', 1.0, 0.0), ('aligned', 2.0, 1.0)]
