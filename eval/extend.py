@@ -37,10 +37,11 @@ from eval.texts import data_of, split
 from koktok.corpora.fetch import fetch, texts
 from koktok.count.counting import read
 from koktok.extension.base_text import prepare
-from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, open_base, opened
+from koktok.extension.base_tokenizer import HANGUL, Base, holds_hangul, open_base, opened
 from koktok.extension.extension_files import definition_of, extended
 from koktok.extension.learn import ExtendOptions, PieceList, learn
 from koktok.hangul import syllable_mask
+from koktok.model.vocab import SPACE_MARK
 from koktok.protocol.agree import agreement
 from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
@@ -131,7 +132,7 @@ def _pretokens(base: Base, line: str) -> list[str]:
     """Pre-tokens as the base's library cuts them; of SentencePiece's BPE, which cuts nowhere, words with their space."""
     normal = base.runner.normalizer.normalize_str(line) if base.runner.normalizer else line
     if base.kind != "bytes" and base.runner.pre_tokenizer is None:
-        return re.findall(f"{SPACE}*[^{SPACE}]*", normal)[:-1]
+        return re.findall(f"{SPACE_MARK}*[^{SPACE_MARK}]*", normal)[:-1]
     return [word for word, _ in base.runner.pre_tokenizer.pre_tokenize_str(normal)]
 
 

@@ -5,7 +5,8 @@
 Counted on what the corpus holds out, in documents of 50 neighbouring lines of a source or fewer. An estimate is fitted on every other
 document, by relative error, and judged on the rest: from eojeols, from Hangul syllables, and from both kinds of characters, which is
 fitted on English documents, too.
-The tables go between the lines `<!-- eval.how_many -->` and `<!-- end of eval.how_many -->` of each page; one of `.ko.md` is Korean.
+The tables go between the lines `<!-- eval.how_many -->` and `<!-- end of eval.how_many -->` of each page; `python docs/tables.py`
+translates that of a Korean one.
 """
 
 from __future__ import annotations
@@ -35,10 +36,7 @@ from koktok.tokenizer.ready import ready_vocabularies
 
 Floats = npt.NDArray[np.float64]
 
-HEADS: Final = {
-    "en": "tokenizer|ids|per eojeol|per syllable|± by eojeols|± by syllables|per Hangul|per other|± by both|÷ (characters / 4)",
-    "ko": "토크나이저|어휘 크기|어절당|음절당|± 어절로|± 음절로|한글 한 자|다른 한 자|± 둘로|÷ (글자 수 / 4)",
-}
+HEADS: Final = "tokenizer|ids|per eojeol|per syllable|± by eojeols|± by syllables|per Hangul|per other|± by both|÷ (characters / 4)"
 TOLD: Final = {
     "en": "{documents:,} documents of {eojeols:,} eojeols that none of koktok's vocabularies was trained on, fewest tokens first. Tokens of "
     "punctuation, digits and Latin letters are counted, special tokens are not. ±: the error that nine documents in ten do not exceed, if "
@@ -133,7 +131,7 @@ def tables(documents: Documents, rows: Sequence[list[str]], language: str) -> st
     """The table of a page, fewest tokens first."""
     here = documents.korean
     told = TOLD[language].format(documents=int(here.sum()), eojeols=int(documents.eojeols[here].sum()))
-    heads = HEADS[language].split("|")
+    heads = HEADS.split("|")
     return f"{told}\n\n{table(heads, 'l' + 'r' * (len(heads) - 1), sorted(rows, key=lambda row: float(row[2])))}"
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from eval.machine import report_text
-from koktok.report.charts import Line, Mark, points, standalone
+from koktok.report.charts import Dot, Line, points, standalone
 from koktok.report.frontier import STYLE
 
 INK = ".k0 { stroke: #757575 } .k1 { stroke: #00796b } .dot.best { fill: #00796b } .mark { stroke: none }"
@@ -39,7 +39,7 @@ def draw(reports: list[Path], out: Path) -> list[str]:
     shown = {name: label for name, label in SHOWN.items() if {"fertility", "boundary_f1"} <= rows.get(name, {}).keys()}
     marks = [
         # The numbers are those of a colour.
-        Mark(
+        Dot(
             1 + ("koktok" in name),
             label,
             rows[name]["fertility"]["value"],

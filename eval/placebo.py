@@ -18,7 +18,7 @@ import numpy as np
 from eval.peers import Peer
 from koktok import Recipe
 from koktok.count import words_of
-from koktok.pipeline.train import Options, segment_text
+from koktok.pipeline.train import RunOptions, segment_text
 from koktok.pipeline.train import train as train_tokenizer
 from koktok.segment import Morpheme, Policy, Segmenter, text_to_analyse
 from koktok.segment.lexicon_file import analyses, write_lexicon
@@ -110,7 +110,7 @@ def displaced(word: str, morphemes: Sequence[Morpheme], displace: Displace) -> t
 
 def _train(lines: Sequence[str], size: int, folder: Path, *, displace: Displace, **train: object) -> str:
     recipe = Recipe().changed(holdout=0.0, train={"vocab_size": size, **train})
-    _, prepared = segment_text(lines, recipe, Options())
+    _, prepared = segment_text(lines, recipe, RunOptions())
     strings = [*prepared.segmented.words, *(prepared.runs.words if prepared.runs else ())]
     words = sorted({text_to_analyse(word) for text in strings for word in words_of(text)} - {""})
     wrong = Displaced(prepared.segmenter, displace)

@@ -20,7 +20,7 @@ from koktok.metrics.gold import GoldCorpus, read_gold
 from koktok.metrics.gold.spans import read_spans
 from koktok.report.benchmark import GOLDS as BENCHMARK_GOLDS
 from koktok.report.benchmark import SPANS, code_of, english_of
-from koktok.report.measure import Entry, Material, showcase
+from koktok.report.measure import Entry, ReportMaterial, showcase
 from koktok.runtimes import package_names
 
 MINI = Path(__file__).resolve().parents[1] / "corpora" / "mini"
@@ -44,7 +44,7 @@ class Suite:
     title: str
     train: Sequence[str]
     size: int
-    material: Material
+    material: ReportMaterial
     beside: Sequence[Entry]
     remarks: Sequence[str]
     settings: Settings
@@ -63,7 +63,7 @@ def quick() -> Suite:
         title=f"koktok eval quick: {QUICK_SIZE:,} ids on corpora/mini",
         train=train,
         size=QUICK_SIZE,
-        material=Material(text=Text.of(held), golds=[gold], shown=showcase([], 6, 0, [gold])),
+        material=ReportMaterial(text=Text.of(held), golds=[gold], shown=showcase([], 6, 0, [gold])),
         beside=TRIVIAL,
         remarks=(
             "Three quarters of corpora/mini (80 kB) are trained on and the rest is measured: the figures show that everything runs, "
@@ -90,7 +90,7 @@ def full(data: Path, *, size: int, limit: int | None, sample: int, draw: int = 0
         + f" (draw {draw} of the training text)" * bool(draw),
         train=train,
         size=size,
-        material=Material(
+        material=ReportMaterial(
             text=Text.of(held),
             golds=golds,
             spans=[read_spans(data / "gold" / name) for name in SPANS if (data / "gold" / name).exists()],

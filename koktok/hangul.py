@@ -8,8 +8,7 @@ Only the 11,172 modern syllables are touched, by the arithmetic of Unicode (sect
 an open syllable before a final, composing brings back exactly what was there. hgtk and jamotools, which go through
 compatibility jamo, join the typed ㅎㅏㄴ to 한.
 
-The letters, their order and their typed forms are those of the package `jamo`. Its `h2j` equals `split` (a test); a table for
-`str.translate` is six times as quick (100 against 590 ns a character).
+The letters, their order and their typed forms are those of Unicode's names, and of the package `jamo`, with which a test compares them.
 
 Streaming: what composes on decoding is not prefix-stable. `koktok.model.decoding` holds a syllable back until it is
 complete; Hugging Face's `DecodeStream` raises "Invalid prefix" at the first syllable that grows (가 becomes 갔).
@@ -19,16 +18,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from collections.abc import Iterable
 from itertools import accumulate, product
 from typing import Any, Final, Literal
 
 from koktok.errors import InputError
-
-with warnings.catch_warnings():  # an escape in its source, of which Python warns from 3.12 on when it compiles it
-    warnings.simplefilter("ignore")
-    from jamo import JAMO_LEADS_MODERN, JAMO_TAILS_MODERN, JAMO_VOWELS_MODERN, j2hcj
 
 __all__ = [
     "COMPATIBILITY",
@@ -67,13 +61,20 @@ SYLLABLE: Final = "가-힣"
 LEAD, VOWEL, TAIL = "\u1100-\u1112", "\u1161-\u1175", "\u11a8-\u11c2"
 """Conjoining jamo of modern syllables, for the inside of a character class."""
 
-MODERN_JAMO: Final[str] = "".join((*JAMO_LEADS_MODERN, *JAMO_VOWELS_MODERN, *JAMO_TAILS_MODERN))
+_LEADS, _VOWELS, _TAILS = (
+    [chr(code) for code in range(ord(span[0]), ord(span[-1]) + 1)] for span in (LEAD, VOWEL, TAIL)
+)
+
+MODERN_JAMO: Final[str] = "".join((*_LEADS, *_VOWELS, *_TAILS))
 """The 67 conjoining jamo of modern syllables: 19 leads, 21 vowels, 27 tails."""
 
-COMPATIBILITY: Final[dict[str, str]] = dict(zip(MODERN_JAMO, j2hcj(MODERN_JAMO), strict=True))
+COMPATIBILITY: Final[dict[str, str]] = {
+    jamo: unicodedata.lookup(re.sub("(CHO|JUNG|JONG)SEONG", "LETTER", unicodedata.name(jamo))) for jamo in MODERN_JAMO
+}
 """Each of these as people type it, and as fonts and terminals draw it apart (ㅎ for U+1112)."""
 
-LEADS, VOWELS, TAILS = j2hcj(JAMO_LEADS_MODERN), j2hcj(JAMO_VOWELS_MODERN), ("", *j2hcj(JAMO_TAILS_MODERN))
+LEADS, VOWELS = ("".join(map(COMPATIBILITY.__getitem__, letters)) for letters in (_LEADS, _VOWELS))
+TAILS: Final[tuple[str, ...]] = ("", *map(COMPATIBILITY.__getitem__, _TAILS))
 """Letters as people type them, by their numbers in a syllable; tail 0 is none."""
 
 KS_X_1001: Final = tuple(bytes((row, cell)).decode("euc_kr") for row in range(0xB0, 0xC9) for cell in range(0xA1, 0xFF))
@@ -94,15 +95,13 @@ EVERYDAY: Final[tuple[str, ...]] = tuple(
 )
 """Syllables of everyday phrases, which few texts of a megabyte hold."""
 
-SPLIT: Final[dict[int, str]] = dict(
-    zip(SYLLABLES, map("".join, product(JAMO_LEADS_MODERN, JAMO_VOWELS_MODERN, ("", *JAMO_TAILS_MODERN))), strict=True)
-)
+SPLIT: Final[dict[int, str]] = dict(zip(SYLLABLES, map("".join, product(_LEADS, _VOWELS, ["", *_TAILS])), strict=True))
 """Code point of each syllable to its two or three jamo, for `str.translate`."""
 
 # Only Hangul, so that NFC of a match is NFC of Hangul and touches nothing else.
 _JOINABLE = re.compile(f"[{LEAD}{VOWEL}{TAIL}{SYLLABLE}]++")
 _SYLLABLE = re.compile(f"[{SYLLABLE}]")
-_OPEN = frozenset((*JAMO_LEADS_MODERN, *map(chr, SYLLABLES[::28])))
+_OPEN = frozenset((*_LEADS, *map(chr, SYLLABLES[::28])))
 
 Cut = int | tuple[int, Literal["coda"]]
 

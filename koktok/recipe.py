@@ -24,7 +24,7 @@ from koktok.hangul import KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model import special as styles
 from koktok.model.definition import Definition
 from koktok.model.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, RoleName, Side, StyleName, TemplateName
-from koktok.model.vocab import BYTE_OF, BYTE_PIECES, FORBIDDEN, KINDS, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
+from koktok.model.vocab import BYTE_OF, BYTE_PIECES, KINDS, SPACE_MARK, UNKNOWN, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import ACROSS_SPACES, Published, PublishedPattern
 from koktok.text.prefix import Prefix
@@ -248,7 +248,7 @@ class TrainRecipe(_Section):
     required_pieces: Annotated[
         tuple[str, ...], Only(SELECTED_MODELS, own=True, hint="--model unigram | bpe | bpe-bytes, --backend koktok")
     ] = ()
-    """Unigram, BPE: strings that must be pieces, one per line. Where the pattern cuts numbers in groups of three, all groups of
+    """Unigram, BPE: strings that must be pieces, separated by white space. Where the pattern cuts numbers in groups of three, all groups of
     one to three digits are pieces besides, from 32,000 ids on and unless `required` is `none`."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. One with a role is ROLE=TOKEN (pad=<|blank|>; pad, unk, bos, eos, cls, sep, mask), if its
@@ -262,7 +262,7 @@ class TrainRecipe(_Section):
         if isinstance(value, str):
             return value
         strings = tuple(string for item in value for string in NAMED.get(item, (item,)))
-        wrong = next((c for c in "".join(strings) if not c.isprintable() or c in FORBIDDEN), None)
+        wrong = next((c for c in "".join(strings) if not c.isprintable() or c in SPACE_MARK), None)
         if wrong is not None:
             raise RecipeError(f"`required`: {wrong!r} cannot be a piece", hint="--require ks-x-1001")
         return strings
@@ -271,7 +271,7 @@ class TrainRecipe(_Section):
     @classmethod
     def _can_be_pieces(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         wrong = next(
-            (s for s in value if not s.isprintable() or not s or FORBIDDEN in s or len(s) > LONGEST_REQUIRED), None
+            (s for s in value if not s.isprintable() or not s or SPACE_MARK in s or len(s) > LONGEST_REQUIRED), None
         )
         if wrong is not None:
             raise RecipeError(
@@ -676,7 +676,7 @@ RULES = (
     ),
     Rule(
         "digits",
-        "free",  # as good in boundaries and tokens, and more answers that are numbers (eval/LOG.md)
+        "free",  # as good in boundaries and tokens, and more answers that are numbers (eval/log/046)
         lambda v, _: _has_own_trainer(v) and (v["preset"], v["pattern"]) == ("encoder", "koktok"),
     ),
     Rule("zero_width", False, lambda v, _: v["pattern"] != "koktok"),  # published patterns have no fold

@@ -14,7 +14,7 @@ from strategies import EMOJI, NASTY
 from koktok import Recipe
 from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
-from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, Vocab, VocabKind, spell
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, KINDS, MARK, SPACE_MARK, Vocab, VocabKind, spell
 from koktok.recipe import FALLBACK_MODELS, SELECTED_MODELS
 from koktok.text.patterns import Published
 from koktok.tokenizer import TrainedTokenizer
@@ -92,7 +92,7 @@ def random_tokenizer(rng: random.Random, kind: VocabKind) -> tuple[TrainedTokeni
     chars += [chr(rng.choice((rng.randrange(0xAC00, 0xD7A4), rng.randrange(0x20, 0xD800)))) for _ in range(2)]
     recipe = random_recipe(rng, kind)
     normalizer = recipe.normalizer if recipe.jamo == "fallback" else recipe.normalizer_for(Vocab.bpe_bytes([]))
-    text = [*normalizer("".join(random_text(rng, chars) for _ in range(6))).replace(FORBIDDEN, ""), "a"]
+    text = [*normalizer("".join(random_text(rng, chars) for _ in range(6))).replace(SPACE_MARK, ""), "a"]
     specials = ("[UNK]", "</s>") if KINDS[kind].unknown else ("</s>",)
     if KINDS[kind].bytewise:
         text = [*spell("".join(text))]

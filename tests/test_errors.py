@@ -36,7 +36,7 @@ from koktok.model.vocab import Vocab
 from koktok.pipeline.curve import frontier
 from koktok.report.doctor import diagnose
 from koktok.report.measure import Entry, measure
-from koktok.report.measure import Material as Shown
+from koktok.report.measure import ReportMaterial as Shown
 from koktok.runtimes.gguf import GgufVocab
 from koktok.runtimes.huggingface.tokenizer_json import in_version_2, tokenizer_json
 from koktok.runtimes.sentencepiece.message import ModelProto

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -114,11 +116,57 @@ def test_the_korean_page_has_the_blocks_of_the_english_one(page: Path) -> None:
     assert korean == own or page not in (PAGES[1], COMMANDS[1])
 
 
+TABLES = SimpleNamespace(**runpy.run_path(str(DOCS / "tables.py")))
+
+
+@pytest.mark.parametrize("page", [korean for _, korean in TABLES.pages()], ids=name_of)
+def test_the_korean_page_has_the_tables_of_the_english_one(page: Path) -> None:
+    """Figures to the letter, by `python docs/tables.py`; of sentences the rows, by the code that they begin with."""
+    assert page.read_text(encoding="utf-8") == TABLES.current(english(page), page), "run `python docs/tables.py`"
+    both = [[text[begin:end].splitlines() for begin, end in TABLES.tables(text)]
+            for text in (one.read_text(encoding="utf-8") for one in (english(page), page))]  # fmt: skip
+    for own, korean in zip(*both, strict=True):
+        codes = [[re.findall(r"`[^`]*`", TABLES.cells(row)[0]) for row in rows[2:]] for rows in (own, korean)]
+        assert codes[0] == codes[1]
+
+
+def test_every_row_of_figures_has_its_words_in_korean() -> None:
+    """A cell that stays as it is has no word that is translated in another."""
+    words = {word for cell, korean in TABLES.WORDS.items() for word in _words(cell) - _words(korean)}
+    for page, korean in TABLES.pages():
+        text = korean.read_text(encoding="utf-8")
+        for begin, end in TABLES.tables(text):
+            if TABLES.is_of_figures(text[begin:end]):
+                for cell in (cell for row in text[begin:end].splitlines() for cell in TABLES.cells(row)):
+                    assert not _words(cell) & words, f"docs/tables.toml has no Korean for {cell!r} of {page.name}"
+
+
+def _words(cell: str) -> set[str]:
+    return set(re.findall(r"(?<![A-Za-z0-9_-])[a-z]{2,}(?![A-Za-z0-9_-])", re.sub("`[^`]*`", "", cell)))
+
+
 @pytest.mark.parametrize(("page", "n", "block"), NEEDY, ids=[f"{name_of(page)}-{n}" for page, n, _ in NEEDY])
 def test_a_block_that_needs_more(page: Path, n: int, block: Block) -> None:
     """Reports the blocks that no test runs here, as skips; the others run with their page."""
     if lacks := block.lacks():
         pytest.skip(f"not run: block {n} of {name_of(page)} needs {', '.join(lacks)}")
+
+
+SAID_BY_THE_HELP = {
+    "--backend", "--cache", "--compare", "--dry-run", "--force", "--holdout", "--log", "--model-max-length", "--padding-side", "--quiet",
+    "--reserve-script", "--split", "--template", "--threads", "--truncation-side", "--user-dictionary",
+}  # fmt: skip
+"""Options of `train` of which no guide needs to say more than `--help`, which the reference repeats."""
+
+
+def test_every_option_of_train_stands_in_a_guide() -> None:
+    guides = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "guides").glob("*.md"))
+    command = dict(verbs())["koktok train"].make_context("train", [], resilient_parsing=True).command
+    options = {p.opts[0]: p.opts + p.secondary_opts for p in command.params if p.opts[0].startswith("--")}
+    told = {name for name, forms in options.items() if any(re.search(rf"{form}(?![\w-])", guides) for form in forms)}
+    assert {*options} - told <= SAID_BY_THE_HELP <= {*options}
+    rows = re.findall(r"^\| `(--[\w-]+)", (DOCS / "guides" / "train.md").read_text(encoding="utf-8"), re.M)
+    assert not {*rows} & SAID_BY_THE_HELP, "the guide says no more than the help"
 
 
 def test_options_within_sentences_exist() -> None:

@@ -33,7 +33,7 @@ from koktok.model.special import cut_at
 from koktok.model.tokens import Tokens
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import PublishedPattern
-from koktok.text.prefix import SPACE_MARK
+from koktok.text.prefix import CUT_MARK
 
 _ROOM = 1 << 16
 """Units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out."""
@@ -188,8 +188,8 @@ class Encoder:
         upto = [0]
         for k in jobs[~easy]:
             unit = str(data[begins[k] : ends[k]].data, CODEC, "surrogatepass")
-            for pretoken in pattern.pretokenize(SPACE_MARK.join(map(normalizer, unit.split(chr(MARK_UNIT))))):
-                pretokens += vocab.guarded(pretoken) if pretoken != SPACE_MARK else ()
+            for pretoken in pattern.pretokenize(CUT_MARK.join(map(normalizer, unit.split(chr(MARK_UNIT))))):
+                pretokens += vocab.guarded(pretoken) if pretoken != CUT_MARK else ()
             upto.append(len(pretokens))
         spelled = Texts.of(pretokens)
         more, offsets = self._solver(spelled.data, spelled.begins, spelled.ends)

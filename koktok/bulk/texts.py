@@ -35,7 +35,7 @@ _ALL: Final = np.zeros(0, np.bool_)
 """Stands for lines that all end a document."""
 
 MARK_UNIT: Final = 0xDC00
-"""Stands for `SPACE_MARK` before normalization, which would change that: half a surrogate pair, which no text has."""
+"""Stands for `CUT_MARK` before normalization, which would change that: half a surrogate pair, which no text has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

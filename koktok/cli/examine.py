@@ -320,7 +320,7 @@ def report(
     from koktok.metrics.gold.silver import silver_gold
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
-    from koktok.report.measure import Material, entries_of, measure, showcase
+    from koktok.report.measure import ReportMaterial, entries_of, measure, showcase
     from koktok.report.schema import FOLDER
 
     if submit:
@@ -340,7 +340,7 @@ def report(
         corpora = [silver_gold(korean.lines)]
         if not quiet:
             print("boundaries are Kiwi's (automatic): --gold FILE measures against a treebank", file=sys.stderr)
-    material = Material(
+    material = ReportMaterial(
         text=korean,
         golds=corpora,
         spans=_spans(spans),

@@ -15,13 +15,13 @@ from koktok.cli.options import MOST_THREADS, Field, Force, Paths, Quiet, RecipeF
 from koktok.errors import InputError, VocabSizeError
 
 if TYPE_CHECKING:
-    from koktok.pipeline.train import Options
+    from koktok.pipeline.train import RunOptions
     from koktok.recipe import Recipe
     from koktok.text.sources import Source
 
 CURVE = ("frontier.md", "frontier.json", "frontier.svg")
 
-FRONTIER = (
+FRONTIER_HELP = (
     "Plot tokens against boundary F1 instead: the presets and points between them, at --sizes. Text, analyser, split, "
     "digits, specials and blocklist apply; --preset, --keep, the costs and superwords do not."
 )
@@ -72,7 +72,7 @@ def train(
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Cache the analyses for the next training.")] = True,
     compare: Annotated[bool, Headed(help="Also train plain SentencePiece, for comparison.")] = True,
-    frontier: Annotated[bool, Headed("--frontier", help=FRONTIER)] = False,
+    frontier: Annotated[bool, Headed("--frontier", help=FRONTIER_HELP)] = False,
     sizes: Annotated[str | None, Headed(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
     dry_run: Annotated[bool, Headed("--dry-run", help="Print what would be done, and its estimated cost.")] = False,
     log: Annotated[str | None, Headed(help="Write the trainer's log (JSON) to this file; `json` for stderr.")] = None,
@@ -95,7 +95,7 @@ def train(
     from koktok.cli import training_shown as shown
     from koktok.files import check_file, check_folder, refuse_another
     from koktok.pipeline.baseline import compare as compare_with_peers
-    from koktok.pipeline.train import Options
+    from koktok.pipeline.train import RunOptions
     from koktok.pipeline.train import train as train_tokenizer
     from koktok.pipeline.user_dictionary import with_dictionary
     from koktok.progress import ConsoleProgress
@@ -110,7 +110,7 @@ def train(
         return
     again = force or ((out / MARK).is_file() and (bool(like) or _asked_so(out, chosen, sources)))
     check_folder(out, TOKENIZER, same=lambda _: again)
-    options = Options(dictionary, like, None if cache else False, lexicon, threads, measured=True)
+    options = RunOptions(dictionary, like, None if cache else False, lexicon, threads, measured=True)
     if frontier:
         wanted = [size_of(word) for word in sizes.split(",")] if sizes else [chosen.train.vocab_size]
         _draw(sources, chosen, out, wanted, options, compare=compare, force=force, quiet=quiet)
@@ -160,7 +160,7 @@ def _draw(
     recipe: Recipe,
     out: Path,
     sizes: list[int],
-    options: Options,
+    options: RunOptions,
     *,
     compare: bool,
     force: bool,

@@ -18,6 +18,7 @@ from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, pr
 from koktok.recipe import TARGETS, Recipe
 from koktok.text.sources import Source
 from koktok.tokenizer import TrainedTokenizer
+from koktok.training.unigram_point import DEFAULT
 
 MEANING = (
     "Fewer tokens make sequences shorter. F1 (silver) compares the cuts inside words with the morpheme boundaries of the analyser, "
@@ -180,7 +181,7 @@ def _borders(share: float) -> Iterator[str]:
 
 def _longer(compared: Comparison, recipe: Recipe) -> Iterator[str]:
     """A line where the preset `lm` takes more tokens than it is made for."""
-    if compared.peer is None or (recipe.train.model, recipe.train.preset) != ("unigram", "lm"):
+    if compared.peer is None or (recipe.train.model, recipe.train.preset) != ("unigram", DEFAULT):
         return
     ours, theirs = (row.figures.tokens_per_eojeol for row in compared.rows[:2])
     if ours > LONGER * theirs and not {*TARGETS} & recipe.given.keys():

@@ -88,7 +88,7 @@ def prepare(
         Policy.parse(policy),
         on_progress=lambda done, total: on_progress("segment", done, total),
     )
-    table = TokenTable.of(base.with_byte_fallback, words, on_progress)
+    table = WordTokens.of(base.with_byte_fallback, words, on_progress)
     weight = np.array([n[word] if n[word] >= least else 0 for word in words], np.int64)
     weight_held = np.array([held[word] for word in words], np.int64)
     has_hangul = np.zeros(len(words), bool)
@@ -121,7 +121,7 @@ def prepare(
 
 
 @dataclass(frozen=True, eq=False)
-class TokenTable:
+class WordTokens:
     """The base's tokens of all words: the id of each, its word and its pretoken; a place is a byte of all words in a row."""
 
     base: Base
@@ -132,7 +132,7 @@ class TokenTable:
     pretoken: NDArray[np.int64]
 
     @classmethod
-    def of(cls, base: Base, words: list[str], on_progress: OnProgress) -> TokenTable:
+    def of(cls, base: Base, words: list[str], on_progress: OnProgress) -> WordTokens:
         """The tokens of words; without a pattern a whole word is one pretoken."""
         sent = [word.lstrip(" ") for word in words] if base.prefixes else words
         ids: list[NDArray[np.int64]] = []
@@ -218,7 +218,7 @@ class Borders(NamedTuple):
     cuts: NDArray[np.int64]
 
 
-def borders(table: TokenTable, marked: NDArray[np.int64], cut: SegmentedCounts) -> Borders:
+def borders(table: WordTokens, marked: NDArray[np.int64], cut: SegmentedCounts) -> Borders:
     """The boundaries of all tokens; `cut` has the cuts of the words that are `marked`, in their order."""
     codes = np.frombuffer(table.data.decode().encode("utf-32-le"), np.uint32)
     chars = np.flatnonzero((np.frombuffer(table.data, np.uint8) & 0xC0) != 0x80)  # where each character begins
@@ -244,7 +244,7 @@ def borders(table: TokenTable, marked: NDArray[np.int64], cut: SegmentedCounts) 
 
 
 def token_rows(
-    table: TokenTable,
+    table: WordTokens,
     inside: NDArray[np.bool_],
     border: Borders,
     weight: NDArray[np.int64],

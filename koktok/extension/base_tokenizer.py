@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded, read_utf8, read_whole, standing
 from koktok.hangul import SYLLABLE
-from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
+from koktok.model.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES, SPACE_MARK
 from koktok.runtimes import LibraryTokenizer
 from koktok.runtimes.folder import TOKENIZER, is_imported, is_koktoks
 from koktok.runtimes.huggingface.adapter import HuggingFace
@@ -35,9 +35,6 @@ from koktok.tokenizer.open import load
 from koktok.tokenizer.ready import folder_of
 
 BaseModelKind = Literal["bytes", "chars", "unigram"]
-
-SPACE = "▁"
-"""A space in SentencePiece."""
 
 HANGUL_BYTES = re.compile(
     rb"[\xEB\xEC]|\xEA[\xB0-\xBF]|\xED[\x80-\x9E]|\xE3(?:\x85[\x80-\xBF]|\x84[\xB1-\xBF]|\x86[\x80-\x8E])"
@@ -146,8 +143,8 @@ class Base:
     @cached_property
     def space(self) -> bytes:
         """A space in pieces: koktok's own vocabularies have real ones, those of SentencePiece ▁."""
-        escaped = SPACE in str([self.definition.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")])
-        return SPACE.encode() if self.kind != "bytes" and escaped else b" "
+        escaped = SPACE_MARK in str([self.definition.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")])
+        return SPACE_MARK.encode() if self.kind != "bytes" and escaped else b" "
 
     @cached_property
     def merges(self) -> list[tuple[str, str]]:

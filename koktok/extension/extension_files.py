@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.extension.base_tokenizer import SPACE, Base, holds_hangul
+from koktok.extension.base_tokenizer import Base, holds_hangul
 from koktok.extension.learn import Method, Piece, PieceList, splits
 from koktok.files import Product, checked, read_bounded, read_utf8
-from koktok.model.vocab import whole_text
+from koktok.model.vocab import SPACE_MARK, whole_text
 from koktok.runtimes.sentencepiece.message import NORMAL, UNUSED, ModelProto
 from koktok.runtimes.tiktoken.ranks import Ranks
 from koktok.runtimes.tiktoken.ranks import files as files_of_ranks
@@ -401,7 +401,7 @@ def _length(base: Base, i: int) -> float:
 def _text_of(piece: bytes) -> str | None:
     """The text of a piece, or None for half a character."""
     text = whole_text(piece)
-    return None if text is None else text.replace(SPACE, " ")
+    return None if text is None else text.replace(SPACE_MARK, " ")
 
 
 def is_extension(folder: str | Path) -> bool:

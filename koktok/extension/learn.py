@@ -20,9 +20,9 @@ from pydantic import Field, model_validator
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.extension.base_text import BaseText
-from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
+from koktok.extension.base_tokenizer import HANGUL, Base, holds_hangul
 from koktok.extension.merges import MergeState, Queue, TokenRows, hash_of
-from koktok.model.vocab import whole_text
+from koktok.model.vocab import SPACE_MARK, whole_text
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
 from koktok.text.blocklist import Blocklist
@@ -237,7 +237,7 @@ class _Learner:
 
     def refuses(self, piece: bytes, have: Mapping[bytes, int]) -> bool:
         """Whether a piece is excluded by the user, by the base's special tokens, or by repetition."""
-        shown = piece.decode(errors="replace").replace("▁", " ")
+        shown = piece.decode(errors="replace").replace(SPACE_MARK, " ")
         if self.base.encode_piece(piece) in self.taken:
             return True
         return (self.blocklist is not None and bool(self.blocklist.refuses(shown))) or _overlaps(piece, have)
@@ -293,7 +293,7 @@ def _may_be(base: Base, piece: bytes) -> bool:
 
 
 def _is_mark(char: str) -> bool:
-    return unicodedata.category(char)[0] in "PS" and char != SPACE
+    return unicodedata.category(char)[0] in "PS" and char != SPACE_MARK
 
 
 def _overlaps(piece: bytes, have: Mapping[bytes, int]) -> bool:

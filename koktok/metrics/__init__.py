@@ -6,15 +6,15 @@ over shards is the metric over the whole.
 
 from koktok.metrics.boundaries import GoldPage, boundary_table
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
-from koktok.metrics.registry import Definition, Metric, describe, metrics
+from koktok.metrics.registry import Measure, Metric, describe, metrics
 from koktok.metrics.scoring import Material, Scores, Settings, compare, evaluate, score
 from koktok.metrics.statistics import Difference, Statistics, Table, Units, Value, holm
 
 __all__ = [
-    "Definition",
     "Difference",
     "GoldPage",
     "Material",
+    "Measure",
     "Metric",
     "Page",
     "PageTokens",

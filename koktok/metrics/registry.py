@@ -28,7 +28,7 @@ def ratio(above: Any, below: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Definition:
+class Measure:
     """The description of a figure. `better`: lower, higher, one (nearer to 1), none (a description)."""
 
     name: str
@@ -42,7 +42,7 @@ class Definition:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(Definition):
+class Metric(Measure):
     """`id` is its number (M9a), `table` what it sums, `needs` what it is measured on, `optional` a column that may be missing."""
 
     id: str

@@ -11,7 +11,7 @@ from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 from koktok.model.special import WHITE_SPACE
-from koktok.text.prefix import SPACE_MARK, Prefix, with_prefix
+from koktok.text.prefix import CUT_MARK, Prefix, with_prefix
 
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
@@ -137,7 +137,7 @@ class NormalText:
             normal, starts, ends = read, [start] * extra + [*starts], [end] * extra + [*ends]
         pretokens, at = [], 0
         for pretoken in pattern.pretokenize(normal):
-            if pretoken != SPACE_MARK:
+            if pretoken != CUT_MARK:
                 pretokens.append((at, pretoken))
             at += len(pretoken)
         return cls(pretokens, starts, ends)

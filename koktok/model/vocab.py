@@ -29,8 +29,8 @@ SCORE_STEP = 1 / 256
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 """Names of the pieces of byte fallback in SentencePiece and Hugging Face."""
 
-FORBIDDEN = "▁"
-"""Never part of a piece: SentencePiece decodes it to a space. As bytes it is restored exactly."""
+SPACE_MARK = "▁"
+"""A space in pieces of SentencePiece and of Hugging Face's `Metaspace`, so never part of one of ours; as bytes it is restored exactly."""
 
 MARK = "##"
 """Prefix of WordPiece's pieces that continue a word."""
@@ -225,7 +225,7 @@ class Vocab:
             )
         if KINDS[self.kind].single and (longer := next((piece for piece in self.pieces if len(piece) > 1), "")):
             raise ArtifactError(f"a {self.kind} vocabulary has single characters, got the piece {longer!r}")
-        if FORBIDDEN in text:
+        if SPACE_MARK in text:
             raise ArtifactError("U+2581 (▁) may not be in a piece: SentencePiece would decode it to a space")
         if self.kind == "unigram":
             if len(self.scores) != len(self.pieces):

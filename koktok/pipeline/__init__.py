@@ -4,7 +4,7 @@
 `curve` trains many settings from one count; `estimate` predicts the cost.
 """
 
-from koktok.pipeline.train import Options, Prepared
+from koktok.pipeline.train import Prepared, RunOptions
 from koktok.pipeline.training import Training
 
-__all__ = ["Options", "Prepared", "Training"]
+__all__ = ["Prepared", "RunOptions", "Training"]

@@ -14,6 +14,7 @@ from typing import Final
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
 from koktok.metrics.silver import Silver, SilverRow
+from koktok.model.vocab import SPACE_MARK
 from koktok.pipeline.training import Training
 from koktok.pipeline.words import PEER_WORDS
 from koktok.recipe import Group, Recipe
@@ -103,7 +104,7 @@ class PlainSentencePiece:
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a text, the prefix shown as a space."""
-        return [self.tokenizer.tokens[i].replace("▁", " ") for i in self.tokenizer.ids([text])[0]]
+        return [self.tokenizer.tokens[i].replace(SPACE_MARK, " ") for i in self.tokenizer.ids([text])[0]]
 
 
 def shown(keep: float | Mapping[Group, float]) -> str:

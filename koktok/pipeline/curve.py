@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts
 from koktok.count.prepared import prepare, texts_of
@@ -20,32 +20,17 @@ from koktok.metrics.silver import Silver, SilverFigures
 from koktok.model.models import model_for
 from koktok.model.tokens import Spans, Tokens
 from koktok.pipeline.baseline import PlainSentencePiece
-from koktok.pipeline.train import Options, segment_text
+from koktok.pipeline.train import RunOptions, segment_text
 from koktok.pipeline.words import cut_texts, cut_words
 from koktok.progress import OnProgress
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.job import Job
 from koktok.training.unigram import train_unigrams
-from koktok.training.unigram_point import PRESETS, Point
+from koktok.training.unigram_point import FRONTIER, Point
 
 if TYPE_CHECKING:
     from koktok.model.vocab import Vocab
-
-
-def _keeping(share: float) -> Point:
-    return replace(PRESETS["lm"].with_target(keep=share), name=f"keep {share}")
-
-
-FRONTIER: Final[tuple[Point, ...]] = (
-    PRESETS["short"],
-    _keeping(0.5),
-    PRESETS["lm"],
-    *map(_keeping, (0.8, 0.9)),
-    PRESETS["encoder"],
-    PRESETS["aligned"],
-)
-"""The presets, and shares of the boundaries between them, from fewest tokens to most accurate cuts; each has options (`flags`)."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +172,7 @@ def frontier(
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
-    >>> points = [Point("short", nu=0.2, min_count=2), PRESETS["aligned"]]
+    >>> points = [Point("short", nu=0.2, min_count=2), FRONTIER[-1]]
     >>> rows = frontier(Job(counts, 265), counts, held_eojeols=60, vocab_sizes=[265], points=points)
     >>> [(row.name, round(row.tokens_per_eojeol, 2), round(row.f1, 2)) for row in rows]
     [('short', 1.0, 0.0), ('aligned', 2.0, 1.0)]
@@ -240,10 +225,10 @@ def peers(words: Counts, recipe: Recipe, silver: Silver, sizes: Sequence[int]) -
 
 
 def train_frontier(
-    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None, peer: bool = True
+    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: RunOptions | None = None, peer: bool = True
 ) -> tuple[list[FrontierRow], Reference]:
     """Train many settings and sizes from one count, without superwords, and measure them on held-out words beside SentencePiece."""
-    options = options or Options()
+    options = options or RunOptions()
     if recipe.train.model != "unigram":
         raise UsageError(f"expected --model unigram for a curve, got {recipe.train.model}", hint="--model unigram")
     recipe = recipe.changed(superwords=0.0)

@@ -32,7 +32,7 @@ COUNTING, PER_DISTINCT, COUNTED = 450e6, 350.0, 1.5e9
 """Bytes while words are counted, summed and sampled: from the start on, for each distinct word, and at most, as further tables are in files."""
 
 TRAINING, PER_TRAINED, PER_TRAINED_IN_RUNS = 235e6, 1630.0, 6000.0
-"""Bytes while words are trained on; the larger of the two stages is the peak. Fitted to 20 MB, 1 GB and 10 GB (eval/LOG.md)."""
+"""Bytes while words are trained on; the larger of the two stages is the peak. Fitted to 20 MB, 1 GB and 10 GB (eval/log/049)."""
 
 READ, READ_RUNS = 2.6e6, 1.6e6
 """Running words that a thread counts in a second, alone and with runs; 1 GB and 10 GB on two cores."""

@@ -8,7 +8,7 @@
 | train | cut pretokens | `Learnt`: a vocabulary, and the log of the trainer | `koktok.training` |
 | save | tokenizer | a folder with a model card | `koktok.runtimes` |
 
-Nothing here prints: progress is reported to `Options.on_progress`, and remarks for the user are in `Training.notes`.
+Nothing here prints: progress is reported to `RunOptions.on_progress`, and remarks for the user are in `Training.notes`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """Options of a run that do not change the recipe: threads, caches, progress."""
 
     user_dictionary: str | None = None
@@ -123,7 +123,7 @@ def train(
     vocab_size, model, preset, keep, ... : optional
         Fields of the recipe, in place of its own; each is described in `Recipe`.
     user_dictionary, like, cache, lexicon, threads, on_progress, measured : optional
-        As in `Options`.
+        As in `RunOptions`.
     **fields
         Further fields of the recipe by name.
 
@@ -169,7 +169,7 @@ def train(
     }
     fields |= {name: value for name, value in named.items() if value is not None}
     recipe = recipe.changed(**fields) if fields else recipe
-    options = Options(user_dictionary, like, cache, lexicon, threads, on_progress, measured)
+    options = RunOptions(user_dictionary, like, cache, lexicon, threads, on_progress, measured)
     if like is not None:
         path_of(like, "a SentencePiece model")
         recipe.changed(tokens_per_eojeol=1.0)  # raises an error now if the model has no such target
@@ -180,7 +180,7 @@ def train(
     return _training(prepared, recipe, learnt)
 
 
-def _import_late_libraries(recipe: Recipe, options: Options) -> None:
+def _import_late_libraries(recipe: Recipe, options: RunOptions) -> None:
     """Import what only late stages use, so that a missing or broken library ends a run before its work."""
     late = ["tomli_w"]
     if options.measured or options.like or recipe.train.backend == "spm":
@@ -194,7 +194,7 @@ def _import_late_libraries(recipe: Recipe, options: Options) -> None:
             ) from error
 
 
-def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = True) -> tuple[Recipe, Prepared]:
+def segment_text(text: Any, recipe: Recipe, options: RunOptions, *, check: bool = True) -> tuple[Recipe, Prepared]:
     """Run the stages read, normalize and segment; the returned recipe names its user dictionary.
 
     With `check`, a vocabulary size that the words cannot give is an error before they are analysed.
@@ -249,7 +249,7 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
     )
 
 
-def _cached(analyser: Segmenter, recipe: Recipe, options: Options) -> Segmenter:
+def _cached(analyser: Segmenter, recipe: Recipe, options: RunOptions) -> Segmenter:
     """The analyser behind the cache of analyses and the lexicon, if the options have them."""
     lexicon = None if options.lexicon is None else Lexicon.open(options.lexicon)
     cached = options.cache is not False and analyser_of(recipe.segment.segmenter).analyses
@@ -260,7 +260,7 @@ def _cached(analyser: Segmenter, recipe: Recipe, options: Options) -> Segmenter:
     )
 
 
-def _learn(prepared: Prepared, recipe: Recipe, options: Options) -> tuple[Recipe, Learnt]:
+def _learn(prepared: Prepared, recipe: Recipe, options: RunOptions) -> tuple[Recipe, Learnt]:
     """Run the stage train; the returned recipe has the target of `like`."""
     on_progress = options.on_progress
     with _timed(prepared.seconds, "train"):

@@ -11,7 +11,7 @@ from koktok.errors import InputError
 from koktok.metrics import Text
 from koktok.metrics.gold import read_gold
 from koktok.metrics.gold.spans import read_spans
-from koktok.report.measure import Material
+from koktok.report.measure import ReportMaterial
 from koktok.report.schema import Report
 from koktok.text.normalize import normalized
 
@@ -37,11 +37,11 @@ SPANS: Final = ("klue-ner-v1.1_dev.tsv", "KorQuAD_v1.0_dev.json")
 """Files of gold-ko with marked entities and answers; `eval.texts` keeps their texts out of what rows are trained on."""
 
 
-def material() -> Material:
+def material() -> ReportMaterial:
     """The benchmark's held-out text and gold, fetched where they are not there yet."""
     held = {file.name.split(".")[0]: head(file, CAP) for file in texts("bench-ko/held-out")}
     gold = fetch("gold-ko")
-    return Material(
+    return ReportMaterial(
         text=Text.of({name: lines for name, lines in sorted(held.items()) if lines and name not in LEFT_OUT}),
         golds=[read_gold(gold / name) for name in GOLDS],
         spans=[read_spans(gold / name) for name in SPANS],

@@ -42,7 +42,7 @@ def style_of(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Dot:
     """A tokenizer between two axes; `front` where no other beats it."""
 
     number: int
@@ -92,7 +92,7 @@ def ticks(low: float, high: float, count: int = 6) -> list[float]:
 
 
 def points(
-    marks: Sequence[Mark],
+    marks: Sequence[Dot],
     x_label: Label,
     y_label: Label,
     *,

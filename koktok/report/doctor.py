@@ -184,7 +184,7 @@ def diagnose(
             "tokens of corpora/mini that are bytes": general.bytes,
             "tokens of corpora/mini that are unknown": general.unknown,
         },
-        scripts=dict(sorted(Counter(map(script_of, composed)).items(), key=lambda kv: (-kv[1], kv[0]))),
+        scripts=dict(sorted(Counter(map(script_shown, composed)).items(), key=lambda kv: (-kv[1], kv[0]))),
         longest=tuple(long[:examples]),
         not_checked=tuple(name for name in ("blocklist", "unused") if name not in findings),
     )
@@ -279,12 +279,12 @@ class _Pieces:
         return [(i, text, "") for i, text in self.texts.items() if not used[i]]
 
 
-def script_of(text: str) -> str:
+def script_shown(text: str) -> str:
     """The script of a piece: hangul, jamo, hanja, latin, digit, kana, other letters, symbol, space, or mixed.
 
     Examples
     --------
-    >>> [script_of(text) for text in (" 학교", "ㅋㅋ", "學", "the", "2024", "가a", "!?", "  ", "あ", "мир")]
+    >>> [script_shown(text) for text in (" 학교", "ㅋㅋ", "學", "the", "2024", "가a", "!?", "  ", "あ", "мир")]
     ['hangul', 'jamo', 'hanja', 'latin', 'digit', 'mixed', 'symbol', 'space', 'kana', 'other letters']
     """
     scripts = {kind for char in text if (kind := _script(char)) not in ("space", "symbol")}

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from koktok.pipeline.baseline import shown
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
-from koktok.report.charts import Line, Mark, points, standalone, style_of
+from koktok.report.charts import Dot, Line, points, standalone, style_of
 from koktok.report.markdown import table
-from koktok.training.unigram_point import PRESETS
+from koktok.training.unigram_point import DEFAULT, PRESETS
 
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
 OPTIONS: Final = {"keep": "--keep", "tokens": "--tokens-per-eojeol", "lam": "--lam", "mu": "--mu", "nu": "--nu"}
@@ -25,7 +25,7 @@ def flags(settings: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> from koktok.pipeline.curve import FRONTIER
+    >>> from koktok.training.unigram_point import FRONTIER
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
     ['--preset lm', '--preset lm --keep 0.8']
     """
@@ -39,7 +39,7 @@ def flags(settings: Mapping[str, Any]) -> str:
         typed = {key: _typed(key, value) for key, value in changed.items()}
         if all(typed.values()):
             options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value}" for key, value in typed.items())])
-            ways.append((len(changed), name != "lm", options))
+            ways.append((len(changed), name != DEFAULT, options))
     return min(ways)[2] if ways else ""
 
 
@@ -155,11 +155,11 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
         curves.append(Line(0, words, [(left, trivial.f1), (right, trivial.f1)], "level"))
         legend.append(("level", words))
     marks = [
-        Mark(sizes.index(row.vocab_size) + 1, row.name, row.tokens_per_eojeol, row.f1, best)
+        Dot(sizes.index(row.vocab_size) + 1, row.name, row.tokens_per_eojeol, row.f1, best)
         for row, best in zip(rows, on_front(rows), strict=True)
     ]
     marks += [
-        Mark(len(sizes) + 1, f"SentencePiece {row.vocab_size:,}", row.tokens_per_eojeol, row.f1, front=False)
+        Dot(len(sizes) + 1, f"SentencePiece {row.vocab_size:,}", row.tokens_per_eojeol, row.f1, front=False)
         for row in peers
     ]
     axes = ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1 (silver)", "형태소 경계 F1")

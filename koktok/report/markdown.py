@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from koktok.pipeline.card import BAR, SIGNS, plain
 from koktok.report.schema import Report
-from koktok.report.tables import Cell, Column, Table, data_tables, sections_of
+from koktok.report.tables import Cell, Column, PageTable, data_tables, sections_of
 
 
 def to_markdown(report: Report) -> str:
@@ -15,9 +15,9 @@ def to_markdown(report: Report) -> str:
 
     Examples
     --------
-    >>> from koktok.metrics import Definition, Value
+    >>> from koktok.metrics import Measure, Value
     >>> from koktok.metrics import Scores
-    >>> fertility = Definition(name="fertility", title="tokens/eojeol", title_ko="", unit="", better="lower", definition="")
+    >>> fertility = Measure(name="fertility", title="tokens/eojeol", title_ko="", unit="", better="lower", definition="")
     >>> rows = [
     ...     Scores(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Value(2)}),
     ...     Scores(number=2, name="c", spec="hf:c", family="hf", why="no such file"),
@@ -55,7 +55,7 @@ def to_markdown(report: Report) -> str:
     return "\n\n".join([*parts, "## Notes and signatures", "\n".join(signatures) or "none"]) + "\n"
 
 
-def _rows(rows: Table) -> str:
+def _rows(rows: PageTable) -> str:
     heads = ["#", "tokenizer", *["ids"] * rows.sizes, *(plain(column.title[0]) for column in rows.columns)]
     lines = []
     for row, cells in rows.rows:

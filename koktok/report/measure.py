@@ -48,7 +48,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Material(metrics_of.Material):
+class ReportMaterial(metrics_of.Material):
     """What is measured on, and the sentences that the page shows."""
 
     shown: Sequence[Sentence] = ()
@@ -107,7 +107,7 @@ Opener = Callable[[str], "Tokenizer"]
 
 def measure(
     entries: Sequence[Entry],
-    material: Material,
+    material: ReportMaterial,
     settings: Settings = DEFAULT,
     *,
     title: str = "koktok report",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from koktok.metrics import Scores, Value, metrics
-from koktok.report.charts import Bar, Mark, bars, points, style_of
+from koktok.report.charts import Bar, Dot, bars, points, style_of
 from koktok.report.korean import KOREAN
 from koktok.report.playground.web_page import policy
 from koktok.report.rows import columns_of, outliers, pareto_front
@@ -144,7 +144,7 @@ def _scatter(report: Report, width: int = 900, height: int = 520) -> str:
         x, y = row.values.get("fertility"), row.values.get("boundary_f1")
         if x and y:
             best = row.number in front
-            marks.append(Mark(row.number, row.name, x.value, y.value, best, _interval(x), _interval(y)))
+            marks.append(Dot(row.number, row.name, x.value, y.value, best, _interval(x), _interval(y)))
     if not marks:
         return ""
     return points(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from koktok.metrics import Definition, Scores, Value
+from koktok.metrics import Measure, Scores, Value
 from koktok.report.korean import korean_units
 from koktok.report.schema import GoldInfo, Report
 
@@ -40,7 +40,7 @@ UNREADABLE: Final = 0.05
 HEADLINE: Final = "boundary_f1_macro"
 
 
-def columns_of(report: Report) -> list[Definition]:
+def columns_of(report: Report) -> list[Measure]:
     """The measures of the first table that some row has."""
     known = {measure.name: measure for measure in report.measures}
     return [known[key] for key in COLUMNS if key in known and any(key in row.values for row in report.rows)]

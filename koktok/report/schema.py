@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from koktok.errors import ArtifactError
 from koktok.files import Product
-from koktok.metrics import Definition, Scores
+from koktok.metrics import Measure, Scores
 
 FORMAT: Final = "koktok-report"
 VERSION: Final = 5
@@ -108,7 +108,7 @@ class Report(_Frozen):
     seed: int
     resamples: int
     libraries: dict[str, str]
-    measures: list[Definition]
+    measures: list[Measure]
     texts: list[TextInfo]
     golds: list[GoldInfo]
     spans: list[SpanInfo] = []
@@ -142,7 +142,7 @@ class Report(_Frozen):
         except ValidationError as error:
             raise ArtifactError(f"this report is broken: {error}") from error
 
-    def measure(self, name: str) -> Definition | None:
+    def measure(self, name: str) -> Measure | None:
         """The column of this name, if it was measured."""
         return next((measure for measure in self.measures if measure.name == name), None)
 

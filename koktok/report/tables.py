@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from koktok.metrics import Definition, Difference, Scores, Value
+from koktok.metrics import Difference, Measure, Scores, Value
 from koktok.report.charts import Label
 from koktok.report.korean import KOREAN, korean_units
 from koktok.report.rows import HEADLINE, by_kind, columns_of, compared, equal_tokens, pareto_front, units_of
@@ -40,7 +40,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table with a row for each tokenizer, whose number and name come first."""
 
     columns: Sequence[Column]
@@ -66,7 +66,7 @@ class Section:
 
     title: Label
     text: Label = ("", "")
-    tables: Sequence[Table] = field(default_factory=tuple)
+    tables: Sequence[PageTable] = field(default_factory=tuple)
 
 
 def word(text: str) -> Label:
@@ -74,12 +74,12 @@ def word(text: str) -> Label:
     return text, KOREAN.get(text, text)
 
 
-def spelled(value: Value | None, measure: Definition) -> str:
+def spelled(value: Value | None, measure: Measure) -> str:
     """Spell a figure with as many digits as it deserves.
 
     Examples
     --------
-    >>> f1 = Definition(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
+    >>> f1 = Measure(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
     >>> [spelled(x and Value(x), f1) for x in (0.70249, None, 12345.0, 0.0000123)]
     ['0.702', '–', '12,345', '1.2e-05']
     """
@@ -93,12 +93,12 @@ def spelled(value: Value | None, measure: Definition) -> str:
     return f"{value.value:.2f}" if measure.name in HUNDREDTHS or size >= 100 else f"{value.value:.3f}"
 
 
-def figure(value: Value | None, measure: Definition) -> Cell:
+def figure(value: Value | None, measure: Measure) -> Cell:
     """A figure with its interval.
 
     Examples
     --------
-    >>> f1 = Definition(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
+    >>> f1 = Measure(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
     >>> figure(Value(0.7, 0.6, 0.81), f1).small
     '[0.600, 0.810]'
     """
@@ -146,7 +146,7 @@ def sections_of(report: Report) -> dict[str, Section]:
     return {name: part for name, part in sections.items() if any(table.rows and table.columns for table in part.tables)}
 
 
-def measured(report: Report, measures: Sequence[Definition]) -> Table:
+def measured(report: Report, measures: Sequence[Measure]) -> PageTable:
     """The figures of some measures, rows that did not run among them."""
     columns = [
         Column(
@@ -156,7 +156,7 @@ def measured(report: Report, measures: Sequence[Definition]) -> Table:
         for m in measures
     ]
     rows = [(row, [figure(row.values.get(m.name), m) for m in measures] if row.ran else []) for row in report.rows]
-    return Table(columns, rows, sizes=True, front=frozenset(row.number for row in pareto_front(report.rows)))
+    return PageTable(columns, rows, sizes=True, front=frozenset(row.number for row in pareto_front(report.rows)))
 
 
 def _summary_text(report: Report) -> Label:
@@ -190,7 +190,7 @@ def _gold(report: Report) -> Section:
             "어절 안의 두 음절 사이에서 측정한 F1(정밀도, 재현율)입니다. ‘사람’은 사람이 형태소를 표시한 말뭉치, ‘자동’은 프로그램이 "
             "표시했거나 누가 했는지 밝혀지지 않은 말뭉치입니다.",
         ),
-        [Table(columns, [(row, [cell(row, gold.name) for gold in report.golds]) for row in _ran(report)])],
+        [PageTable(columns, [(row, [cell(row, gold.name) for gold in report.golds]) for row in _ran(report)])],
     )
 
 
@@ -200,7 +200,7 @@ def _kinds(report: Report) -> Section:
         columns = [Column((f"{kind} ({n:,})", f"{word(kind)[1]} ({n:,})")) for kind, n in gold.kinds.items()]
         names = [f"recall:{kind}@{gold.name}" for kind in gold.kinds]
         title = f"{gold.name} ({gold.standing})", f"{gold.name} ({word(gold.standing)[1]})"
-        tables.append(Table(columns, [(row, [_three(row, name) for name in names]) for row in rows], title))
+        tables.append(PageTable(columns, [(row, [_three(row, name) for name in names]) for row in rows], title))
     return Section(
         ("Recall by kind of boundary", "경계 종류별 재현율"),
         (
@@ -230,7 +230,7 @@ def _spans(report: Report) -> Section:
             "표시된 구간(개체명, 정답) 가운데 양끝이 토큰 경계인 것의 비율로, 토큰 단위 모델이 정확히 가리킬 수 있는 구간입니다. "
             "괄호 안은 95% 신뢰 구간입니다.",
         ),
-        [Table([Column((f"{one.name} ({one.spans:,})",) * 2) for one in report.spans], rows)],
+        [PageTable([Column((f"{one.name} ({one.spans:,})",) * 2) for one in report.spans], rows)],
     )
 
 
@@ -252,7 +252,7 @@ def _equal(report: Report) -> Section:
             "조사, 어미, 지정사 앞 경계의 F1(정답 말뭉치 평균)입니다. 오른쪽 열은 koktok의 두 결과를 선형 보간해 같은 어절당 "
             "토큰 수에서 구한 값입니다.",
         ),
-        [Table(columns, rows)],
+        [PageTable(columns, rows)],
     )
 
 
@@ -261,7 +261,7 @@ def _domains(report: Report) -> Section:
     rows = [(row, [_three(row, f"fertility@{name}") for name in names]) for row in _ran(report)]
     return Section(
         ("Tokens per eojeol, by text", "텍스트별 어절당 토큰 수"),
-        tables=[Table([Column((name, name)) for name in names], rows)],
+        tables=[PageTable([Column((name, name)) for name in names], rows)],
     )
 
 
@@ -281,7 +281,7 @@ def _differences(report: Report) -> Section:
             f"{units_ko}입니다. p는 t 검정(여러 정답 말뭉치를 합친 지표는 웰치–새터스웨이트 자유도)의 값을 이 표의 검정 "
             f"{tests}개에 맞추어 홀름 방법으로 보정한 것입니다. 굵은 글씨는 p가 .05보다 작다는 뜻입니다.",
         ),
-        [Table(columns, rows)],
+        [PageTable(columns, rows)],
     )
 
 

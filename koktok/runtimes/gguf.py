@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import open_regular, typed, write_file
 from koktok.model.definition import Definition
-from koktok.model.vocab import VocabKind, splits
+from koktok.model.vocab import SPACE_MARK, VocabKind, splits
 from koktok.runtimes.limits import first_that_holds, that_hold
 from koktok.runtimes.sentencepiece.model_proto import charsmap, differences
 from koktok.text.normalize import Normalizer
@@ -27,8 +27,6 @@ from koktok.text.pretokenize import first_crossing
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, with SentencePiece's numbers and the names of `gguf.TokenType`."""
-
-ESCAPED = "▁"
 
 PATTERNS_OF_BYTE_LEVEL = PUBLISHED["gpt2"]
 """The pattern of Hugging Face's ByteLevel pre-tokenizer."""
@@ -130,7 +128,7 @@ def table_of(one: Definition) -> GgufVocab:
     return GgufVocab(
         model=model,
         pre="default",
-        tokens=tuple(token.replace(" ", ESCAPED) for token in vocab.tokens),
+        tokens=tuple(token.replace(" ", SPACE_MARK) for token in vocab.tokens),
         scores=(0.0,) * vocab.n_bytes + scores + (0.0,) * len(vocab.specials),
         types=(BYTE,) * vocab.n_bytes
         + (NORMAL,) * len(vocab.pieces)

@@ -8,12 +8,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
-from koktok.errors import UsageError
+from koktok.errors import ArtifactError, UsageError
 from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes import gguf
 from koktok.runtimes.library import LibraryTokenizer
-from koktok.runtimes.runtime import Opening, Runtime, Table
+from koktok.runtimes.runtime import Detected, Opening, Runtime, WrittenTable
 
 
 class LlamaCpp(Runtime):
@@ -21,6 +21,15 @@ class LlamaCpp(Runtime):
 
     name: ClassVar[str] = "gguf"
     options: ClassVar[frozenset[str]] = frozenset({"name", "into"})
+
+    def detects(self, file: Path, data: bytes) -> Detected | None:
+        """Nothing that koktok reads."""
+        if data[:4] == b"GGUF":
+            raise ArtifactError(
+                f"`{file}` is a GGUF; koktok writes those, and reads the files that they are converted from",
+                hint="koktok import tokenizer.json or tokenizer.model",
+            )
+        return None
 
     def write(self, tokenizer: Tokenizer, one: Definition, out: Path, *, force: bool, **options: Any) -> list[str]:
         """Write the vocabulary, or a copy of the model `into` with it."""
@@ -63,7 +72,7 @@ def _written(
     return [*notes, *([f"the model has {more:,} rows more than there are ids; they are named [PAD…]"] if more else [])]
 
 
-def _table(file: Path) -> Table:
+def _table(file: Path) -> WrittenTable:
     theirs = gguf.read(file)
 
     def rows(one: Definition) -> Iterator[tuple[str, object, object]]:
@@ -77,4 +86,4 @@ def _table(file: Path) -> Table:
             if field.name not in ("tokens", "scores", "types"):
                 yield field.name, getattr(ours, field.name), getattr(theirs, field.name)
 
-    return Table(lambda one: " ".join(gguf.notes(theirs, one.normalizer)), rows)
+    return WrittenTable(lambda one: " ".join(gguf.notes(theirs, one.normalizer)), rows)

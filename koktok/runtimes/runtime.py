@@ -20,6 +20,17 @@ from koktok.runtimes.folder import MARK
 from koktok.text.prefix import Prefix, with_prefix
 
 
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """The file or folder of a tokenizer, and its kind: a key of a member's `files`, or `koktok`."""
+
+    kind: str
+    path: Path
+
+    def __str__(self) -> str:
+        return kinds_of_file()[self.kind]
+
+
 class Runtime(ABC):
     """One library, or one file format of it."""
 
@@ -35,11 +46,25 @@ class Runtime(ABC):
     references: ClassVar[Mapping[str, str]] = {}
     """The kinds of reference that it opens (`sp:FILE.model`), with their help texts."""
 
+    files: ClassVar[Mapping[str, str]] = {}
+    """The kinds of file that it reads, with what each is called."""
+
+    stands_alone: ClassVar[bool] = False
+    """Whether its files are read by themselves, also beside files of transformers."""
+
     openers: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     """The function that opens each kind of file, given the reference and the path, as a `LibraryTokenizer`."""
 
     library: ClassVar[str] = ""
     """The library by which a folder of `koktok import` names it; '' where it opens none."""
+
+    def detects(self, file: Path, data: bytes) -> Detected | None:  # noqa: ARG002
+        """What a file is, by its content and then by its name; nothing if it is another library's."""
+        return None
+
+    def detects_folder(self, folder: Path) -> Detected | None:  # noqa: ARG002
+        """What a folder is as a whole, if files in it say so."""
+        return None
 
     def imported(self, folder: Path, contents: Mapping[str, bytes]) -> Any:
         """The tokenizer of a folder that `koktok import` wrote, from the files that its koktok.toml lists."""
@@ -83,6 +108,11 @@ RUNTIMES: Final[dict[str, Runtime]] = {}
 """The members by name; `koktok.runtimes` fills it."""
 
 
+def kinds_of_file() -> dict[str, str]:
+    """What each kind of file is called."""
+    return {"koktok": "a koktok folder"} | {kind: name for one in RUNTIMES.values() for kind, name in one.files.items()}
+
+
 def runtime_of(name: str) -> Runtime:
     """The member of a name."""
     if name not in RUNTIMES:
@@ -93,7 +123,7 @@ def runtime_of(name: str) -> Runtime:
 # --- What `verify` opens ----------------------------------------------------------------------------------------------
 
 
-class Encoder(Protocol):
+class Encodes(Protocol):
     """What `verify` asks of a library's tokenizer."""
 
     @property
@@ -127,7 +157,7 @@ class Reader:
     """An opened format: the tokenizer of its library, and properties for the checks."""
 
     name: str
-    tokenizer: Encoder
+    tokenizer: Encodes
     normalized: bool = False  # whether it reads normalized text only
     own_normalizer: bool = False  # whether it has another normalizer
     rounds: bool = False  # whether sums of scores are rounded
@@ -150,7 +180,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Table:
+class WrittenTable:
     """A format that no Python library runs: its table is compared, line by line, with that of a definition."""
 
     note: Callable[[Definition], str]
@@ -165,4 +195,4 @@ class Opening:
     name: str
     module: str  # that runs it
     extra: str  # that installs the module
-    open: Callable[[], Reader | Table]
+    open: Callable[[], Reader | WrittenTable]

@@ -1,6 +1,6 @@
 """Words to cuts between their morphemes; reading order: policy, serialized, cache, kiwi and the other analysers, workers, then this file.
 
-A segmenter is one method: `analyse(words)` gives the morphemes of each word. The boundary policy
+A segmenter is two methods: `analyse(words)` gives the morphemes of each word, `signature()` says what changes them. The boundary policy
 selects the borders that become cuts afterwards, so that a cached analysis serves every policy.
 """
 

@@ -15,13 +15,14 @@ from typing import Any, Final
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_bounded, read_whole, standing
 from koktok.runtimes import RUNTIMES
-from koktok.runtimes.detect import Detected, detect
+from koktok.runtimes.detect import detect
 from koktok.runtimes.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
 from koktok.runtimes.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.runtimes.references.analysers import ANALYSERS, open_segmenter
 from koktok.runtimes.references.cuts import open_cuts
 from koktok.runtimes.references.packages import open_package
 from koktok.runtimes.references.trivial import TRIVIAL
+from koktok.runtimes.runtime import Detected
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.ready import folder_of
 
@@ -94,7 +95,7 @@ def load(
         path = standing(Path(place))
         if not path.exists():
             raise InputError(f"`{text}`: there is no file or folder `{place}`")
-        source = Detected(kind, path) if named and path.is_file() else detect(path, kind)  # type: ignore[arg-type]
+        source = Detected(kind, path) if named and path.is_file() else detect(path, kind)
         ranks = source.kind == "tiktoken" and source.path.is_file() and not named
         if (pattern or specials) and not ranks:
             raise UsageError(f"`{source.path}` is {source}; a pattern and special tokens are for tiktoken ranks")
@@ -102,7 +103,7 @@ def load(
             raise UsageError(f"`{source.path}` is {source}; lowercase is for a vocab.txt alone")
         options: dict[str, Any] = {} if lowercase is None else {"lowercase": lowercase}
         if ranks:
-            source, options = Detected("ranks", source.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
+            source, options = Detected("ranks", source.path), {"pattern": pattern, "specials": specials}
         opened = _open(source, text, option, **options)
         text = text if named else source.path.name
     built = {name: number for name, number in opened.libraries.items() if name == "transformers"}

@@ -36,7 +36,7 @@ from koktok.recipe import Recipe
 from koktok.runtimes.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.runtimes.probe import PROBE, probe_json
 from koktok.runtimes.runtime import runtime_of
-from koktok.text.prefix import SPACE_MARK, with_prefix, without_prefix
+from koktok.text.prefix import CUT_MARK, with_prefix, without_prefix
 from koktok.tokenizer.ready import folder_of
 from koktok.tokenizer.restyle import restyle
 
@@ -193,7 +193,7 @@ class TrainedTokenizer(Tokenizer):
                 first, read = len(offsets), with_prefix(part, self.prefix, first=not start)
                 at = start - (len(read) - len(part))
                 for pretoken in (self.pattern if superwords else self.words).pretokenize(read):
-                    more, spans = solve(pretoken) if pretoken != SPACE_MARK else ((), ())
+                    more, spans = solve(pretoken) if pretoken != CUT_MARK else ((), ())
                     ids += more
                     offsets += [(at + a, at + b) for a, b in spans]
                     at += len(pretoken)

@@ -15,7 +15,7 @@ import numpy as np
 from koktok.errors import VocabSizeError
 from koktok.hangul import EVERYDAY, KS_X_1001, KS_X_1001_SIGNS, LETTERS
 from koktok.model.tokens import code_points
-from koktok.model.vocab import FORBIDDEN, spell
+from koktok.model.vocab import SPACE_MARK, spell
 from koktok.text.patterns import PublishedPattern
 from koktok.text.pretokenize import Pattern
 
@@ -74,9 +74,9 @@ def alphabet_of(
     times = np.repeat(np.array([n for _, n in pairs], np.float64), sizes)
     occurrences = np.bincount(code_points("".join(word for word, _ in pairs)), weights=times)
     counts = {chr(code): int(occurrences[code]) for code in np.flatnonzero(occurrences).tolist()}
-    counts.pop(FORBIDDEN, None)
+    counts.pop(SPACE_MARK, None)
     wanted = {*BASIC, *required_characters(required, vocab_size)}
-    wanted.discard(FORBIDDEN)
+    wanted.discard(SPACE_MARK)
     spelled = set(joined_bytes(wanted)) if bytewise else wanted
     left = sum(counts.values()) * coverage
     for char, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from koktok.errors import UsageError
-from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, Vocab
+from koktok.model.vocab import BYTE_PIECES, SPACE_MARK, Vocab
 from koktok.training.job import UNLISTED, Job, Learnt
 
 
@@ -30,7 +30,7 @@ def train_simple(job: Job) -> Learnt:
     if kind == "ngram" and n < 2:
         raise UsageError(f"expected n-grams of at least 2 syllables, got {n}")
     letters = job.letters()
-    alphabet = [] if kind == "word" else sorted(set(job.required) - {FORBIDDEN}) if kind in UNLISTED else letters
+    alphabet = [] if kind == "word" else sorted(set(job.required) - {SPACE_MARK}) if kind in UNLISTED else letters
     known = {*letters, *alphabet}
     taken = {*job.specials, *(() if kind == "word" else BYTE_PIECES), *alphabet}  # text may not reach the first two
     units: Counter[str] = Counter()
@@ -42,7 +42,7 @@ def train_simple(job: Job) -> Learnt:
         unit
         for unit, _ in sorted(units.items(), key=lambda item: (-item[1], item[0]))
         if unit not in taken
-        and FORBIDDEN not in unit
+        and SPACE_MARK not in unit
         and (kind == "word" or known.issuperset(unit))
         and not (job.crosses and job.crosses(unit))
     ][:room]

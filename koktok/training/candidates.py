@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from koktok.hangul import syllable_mask
+from koktok.model.vocab import SPACE_MARK
 from koktok.recipe import Price
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.lattice import Lattice
@@ -28,9 +29,6 @@ PLAIN = 5 / 3
 """Pieces without a syllable may be so much longer: a syllable is two or three letters, and English words and indentation
 are long. With 30 % English and code, 20 letters beside 12 syllables take 1.8 % off English and 4 % off code; 32 take
 nothing more."""
-
-SPACE_MARK = "\u2581"
-"""SentencePiece's mark for a space: with spaces as they are, a piece with it could be read as a space elsewhere."""
 
 
 @dataclass(frozen=True)

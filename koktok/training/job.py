@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.errors import RecipeError
 from koktok.hangul import MODERN_JAMO
-from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, Vocab, VocabKind
+from koktok.model.vocab import BYTE_CHARS, BYTE_PIECES, KINDS, SPACE_MARK, Vocab, VocabKind
 from koktok.progress import Done
 from koktok.recipe import SELECTED_MODELS, Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
@@ -130,7 +130,7 @@ class Job:
         if self.kind == "wordpiece-bytes":
             return sorted(BYTE_CHARS)
         seen = {char for word in self.counts.words for char in word} if self.alphabet is None else set(self.alphabet)
-        return sorted((seen | set(self.required)) - {FORBIDDEN})
+        return sorted((seen | set(self.required)) - {SPACE_MARK})
 
     def room(self, letters: int) -> int:
         """The number of ids left for longer pieces."""

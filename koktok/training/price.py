@@ -8,7 +8,7 @@ as far as its parts already predict each other: with b = -log₂ of the relative
 tokens, at least one. That is k, no saving, where the parts meet by chance, and one where each predicts the others:
 pointwise mutual information (Church & Hanks 1990). The parts are what the analyser's cuts, and spaces, make of the piece.
 
-The limits, by experiment (eval/LOG.md): with the contrast alone pieces are many and the tokens too; all of it is half
+The limits, by experiment (eval/log/038): with the whole contrast pieces are many and the tokens too, so a part of it counts
 (`CONTRAST`). A rare piece, too, has little to save and must be learnt: `RARITY` of the price goes with its bits.
 """
 

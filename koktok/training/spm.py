@@ -14,7 +14,7 @@ from pathlib import Path
 from koktok.count import Counts
 from koktok.errors import InputError, VocabSizeError
 from koktok.files import read_bounded
-from koktok.model.vocab import BYTE_PIECES, FORBIDDEN, Vocab
+from koktok.model.vocab import BYTE_PIECES, SPACE_MARK, Vocab
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.alphabet import check_size
 from koktok.training.job import Job, Learnt
@@ -112,14 +112,16 @@ def _run(
             raise _TooFewError(int(largest[1]) - 1) from error
         raise VocabSizeError(f"SentencePiece cannot train {slots:,} pieces: {str(error).strip()[-300:]}") from error
     processor = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
-    return [(processor.id_to_piece(i).replace("▁", " "), processor.get_score(i)) for i in range(1, len(processor))]
+    return [
+        (processor.id_to_piece(i).replace(SPACE_MARK, " "), processor.get_score(i)) for i in range(1, len(processor))
+    ]
 
 
 def _lines(counts: SegmentedCounts, letters: set[str], unwanted: tuple[str, ...]) -> Iterator[str]:
     """TSV lines; white space other than U+0020 is left out, as it would be read as part of the format."""
     for i, n in enumerate(counts.n.tolist()):
         word = counts.words[i]
-        if set(word) <= letters and not (set(word) & {"\t", "\n", FORBIDDEN}) and not any(u in word for u in unwanted):
+        if set(word) <= letters and not (set(word) & {"\t", "\n", SPACE_MARK}) and not any(u in word for u in unwanted):
             yield f"{DELIMITER.join(counts.pieces(i))}\t{n}"
 
 

@@ -109,7 +109,7 @@ BALANCED = {
     "compound": 0.35,
     "punctuation": 0.25,
 }
-"""What they cost where the boundaries before particles and endings are the target (eval/LOG.md has what else was tried)."""
+"""What they cost where the boundaries before particles and endings are the target (eval/log/014 has what else was tried)."""
 
 
 def _sold(nu: float, prices: Mapping[str, float] = PRICES) -> dict[str, float]:
@@ -117,7 +117,7 @@ def _sold(nu: float, prices: Mapping[str, float] = PRICES) -> dict[str, float]:
 
 
 PRESETS: dict[str, Point] = {
-    # Figures in eval/LOG.md. Rarity is what makes the curve smooth. Candidates an id: with 2.1 MB and 16,000 ids min_count 10 leaves
+    # Figures in eval/log/001 and 003. Rarity is what makes the curve smooth. Candidates an id: with 2.1 MB and 16,000 ids min_count 10 leaves
     # 1.3 (1.994 tokens, F .589), 5 leaves 2.5 (1.932, .600), 3 leaves 4.5 (1.946, .601).
     "lm": Point(
         "lm", nu=_sold(0.15, BALANCED), keep={"josa": 0.77, "eomi": 0.68, "all": 0.64}, at_least=True, per_id=2.25
@@ -135,6 +135,24 @@ PRESETS: dict[str, Point] = {
     "short": Point("short", nu=_sold(0.1), keep={"josa": 0.6, "eomi": 0.2}, at_least=True, per_id=2.25),
 }
 """The default, for language models; for encoders; the truest cuts; the fewest tokens."""
+
+DEFAULT: Final = "lm"
+"""The preset of `koktok train` without `--preset`."""
+
+
+def _keeping(share: float) -> Point:
+    return replace(PRESETS[DEFAULT].with_target(keep=share), name=f"keep {share}")
+
+
+FRONTIER: Final[tuple[Point, ...]] = (
+    PRESETS["short"],
+    _keeping(0.5),
+    PRESETS[DEFAULT],
+    *map(_keeping, (0.8, 0.9)),
+    PRESETS["encoder"],
+    PRESETS["aligned"],
+)
+"""The presets, and shares of the boundaries between them, from fewest tokens to most accurate cuts; each has options (`flags`)."""
 
 
 def chosen(

@@ -18,7 +18,7 @@ from koktok.extension.extension_files import is_extension
 from koktok.extension.prune import is_pruned
 from koktok.files import path_of
 from koktok.progress import OnProgress
-from koktok.runtimes.runtime import Table
+from koktok.runtimes.runtime import WrittenTable
 from koktok.text.sources import Source, read
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.open import load_folder
@@ -176,7 +176,7 @@ class _Checks:
                 outcome = ("fail", 1, 1) if reader.fault else ("not run", 0, 0)
                 self._unopened.append(CheckResult(f"ids: {name}", *outcome, reader.why))  # type: ignore[arg-type]
                 continue
-            if isinstance(reader, Table):
+            if isinstance(reader, WrittenTable):
                 self._tables.append(same_table(tokenizer, name, reader))
                 continue
             self._formats.append(Format(tokenizer, name, reader))

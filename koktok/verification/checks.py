@@ -16,7 +16,7 @@ from koktok.errors import ArtifactError
 from koktok.model.encoding import BLANK, Encoding
 from koktok.model.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 from koktok.protocol.agree import agreement
-from koktok.runtimes.runtime import Encoder, Reader, Table
+from koktok.runtimes.runtime import Encodes, Reader, WrittenTable
 from koktok.text.prefix import without_prefix
 from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.finding import CheckResult, shown
@@ -243,7 +243,7 @@ class OffsetsOfHuggingFace(Check):
     and are not compared.
     """
 
-    def __init__(self, tokenizer: TrainedTokenizer, name: str, adapter: Encoder) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer, name: str, adapter: Encodes) -> None:
         self.result = CheckResult(f"offsets: {name}", message="Hugging Face's are ours on normal text")
         super().__init__(tokenizer, self.result)
         self._adapter, self._seen = adapter, 0
@@ -294,7 +294,7 @@ def pieces_of(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckRe
     return result
 
 
-def same_table(tokenizer: TrainedTokenizer, name: str, table: Table) -> CheckResult:
+def same_table(tokenizer: TrainedTokenizer, name: str, table: WrittenTable) -> CheckResult:
     """Check: a format holds the table that koktok writes; no ids are compared, and the note lists the library's differences."""
     result = CheckResult(
         f"pieces: {name}", message="the table that koktok writes; no ids, its library runs outside Python"

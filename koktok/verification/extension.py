@@ -23,7 +23,7 @@ from koktok.extension.prune import moved, read_pruned
 from koktok.files import read_bounded
 from koktok.progress import OnProgress
 from koktok.protocol.agree import Ids, agree
-from koktok.runtimes.detect import is_of_transformers
+from koktok.runtimes.huggingface.config_files import is_of_transformers
 from koktok.runtimes.probe import LINES
 from koktok.runtimes.sentencepiece.message import UNUSED, ModelProto
 from koktok.runtimes.tiktoken.ranks import SPEC, Ranks, load

@@ -14,7 +14,7 @@ from koktok.errors import UsageError
 from koktok.runtimes import RUNTIMES
 from koktok.runtimes.huggingface.auto_tokenizer import CodeOfItsOwnError
 from koktok.runtimes.huggingface.tokenizer_json import refuses
-from koktok.runtimes.runtime import Opening, Reader, Table
+from koktok.runtimes.runtime import Opening, Reader, WrittenTable
 from koktok.tokenizer import TrainedTokenizer
 
 
@@ -28,7 +28,7 @@ class Unopened:
 
 def open_formats(
     tokenizer: TrainedTokenizer, folder: Path, more: Iterable[Path] = ()
-) -> Iterator[tuple[str, Reader | Table | Unopened]]:
+) -> Iterator[tuple[str, Reader | WrittenTable | Unopened]]:
     """The readers of the formats in a folder, or the reasons why there is none, by name."""
     for place in (folder, *more):
         at = "" if place == folder else f"{(place.resolve().parent if place.is_file() else place.resolve()).name}/"
@@ -43,7 +43,7 @@ def open_formats(
         yield "tokenizer.json", Unopened(refuses(tokenizer.definition) or "not in the folder")
 
 
-def _opened(opening: Opening) -> Reader | Table | Unopened:
+def _opened(opening: Opening) -> Reader | WrittenTable | Unopened:
     """A reader, or the reason why there is none."""
     if find_spec(opening.module) is None:
         hint = f": pip install 'koktok[{opening.extra}]'" if opening.extra else ""

@@ -18,10 +18,10 @@ from koktok.errors import KoktokError, MissingExtraError, asking
 from koktok.progress import OnProgress
 from koktok.protocol.agree import agree, agreement
 from koktok.runtimes import LibraryTokenizer
-from koktok.runtimes.detect import is_of_transformers
 from koktok.runtimes.folder import is_imported, is_koktoks
 from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
 from koktok.runtimes.huggingface.auto_tokenizer import auto_tokenizer
+from koktok.runtimes.huggingface.config_files import is_of_transformers
 from koktok.runtimes.probe import LINES
 from koktok.tokenizer.open import load_folder
 from koktok.tokenizer.ready import folder_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import get_args
 
@@ -30,6 +31,9 @@ TOML_ONLY = {
 """Fields without an option of `train`: `normalize` has the folds, a training fills in the digest, `--specials` names roles, two are
 seldom turned."""
 
+NO_OPTION = {"Plan.kind", "Plan.masking", "Masking.epochs", "PruneOptions.pattern", "PruneOptions.specials"}
+"""Fields without an option of their own: the verb sets them, or an option of the same name in another model does."""
+
 NAMES = [name for verb in VERBS_WITH_OPTIONS.values() for names in verb.values() for name in names.split()]
 
 
@@ -37,6 +41,13 @@ def test_every_field_is_an_option_of_train_or_stands_in_the_list() -> None:
     options = " ".join(TRAIN.values()).split()
     assert len(options) == len(set(options))
     assert {*options} == {*SECTION_OF, "jamo", "holdout"} - TOML_ONLY
+
+
+@pytest.mark.parametrize("owner", sorted({*HOMES} - {"Folds"}))
+def test_every_field_of_other_models_is_an_option(owner: str) -> None:
+    """`HOMES` is the models whose fields are options; a new field is one, or stands in the list."""
+    fields = getattr(import_module(HOMES[owner]), owner).model_fields
+    assert {f"{owner}.{name}" for name in fields} - {*NAMES} <= NO_OPTION
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES)))

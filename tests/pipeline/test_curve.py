@@ -18,7 +18,6 @@ from koktok.model.models import model_for
 from koktok.model.vocab import Vocab
 from koktok.pipeline.baseline import compare
 from koktok.pipeline.curve import (
-    FRONTIER,
     FrontierRow,
     frontier,
     measure,
@@ -31,7 +30,7 @@ from koktok.recipe import Recipe
 from koktok.report.frontier import draw, flags, to_json, to_markdown
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.training.job import Job
-from koktok.training.unigram_point import PRESETS
+from koktok.training.unigram_point import FRONTIER, PRESETS
 
 TAILS = [
     "에서",

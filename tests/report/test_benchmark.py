@@ -11,7 +11,7 @@ from conftest import koktok
 from eval.leaderboard import merged, page
 from eval.speed import SpeedReport, SpeedRow
 from koktok.errors import InputError
-from koktok.metrics import Definition, Scores, Settings, Value
+from koktok.metrics import Measure, Scores, Settings, Value
 from koktok.report import Report, benchmark
 from koktok.report.measure import Entry, measure
 from koktok.report.schema import TextInfo
@@ -50,7 +50,7 @@ def report(name: str, tokens: float, f1: float, size: int, digest: str = "d" * 1
             "fertility@law": Value(tokens),
         },
     )
-    measures = [Definition(name="fertility", title="", title_ko="", unit="", better="lower", definition="")]
+    measures = [Measure(name="fertility", title="", title_ko="", unit="", better="lower", definition="")]
     text = TextInfo(name="law", lines=1, eojeols=2, characters=5, bytes=13, digest=digest)
     return Report(title="t", seed=0, resamples=0, libraries={}, measures=measures, texts=[text], golds=[], rows=[row])
 

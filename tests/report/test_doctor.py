@@ -14,7 +14,7 @@ from koktok.hangul import KS_X_1001
 from koktok.model.vocab import Vocab
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.recipe import Recipe
-from koktok.report.doctor import CHECKS, SEVERITIES, diagnose, script_of
+from koktok.report.doctor import CHECKS, SEVERITIES, diagnose, script_shown
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.open import load
@@ -153,8 +153,8 @@ def test_byte_level_vocabularies_have_broken_pieces(tmp_path: Path) -> None:
 
 def test_scripts_and_severities() -> None:
     assert len(KS_X_1001) == 2350
-    assert script_of("ᄒᆞᆫ") == "jamo"
-    assert script_of("ａ") == "latin"
+    assert script_shown("ᄒᆞᆫ") == "jamo"
+    assert script_shown("ａ") == "latin"
     assert [severity for severity, _ in CHECKS.values()] == sorted(
         (severity for severity, _ in CHECKS.values()), key=SEVERITIES.index, reverse=True
     )

@@ -21,11 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError
-from koktok.metrics import Definition, Difference, Scores, Settings, Text, Value
+from koktok.metrics import Difference, Measure, Scores, Settings, Text, Value
 from koktok.metrics.gold import GoldCorpus
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
-from koktok.report.measure import Entry, Material, entries_of, measure, showcase
+from koktok.report.measure import Entry, ReportMaterial, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, pareto_front
 from koktok.report.schema import GoldInfo, Sentence, TextInfo
@@ -38,8 +38,8 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
     """Three rows: two that ran, one that could not."""
     known = {"better": "lower", "unit": "tokens/eojeol", "definition": "tokens by eojeols"}
     measures = [
-        Definition(name="fertility", title="tokens per eojeol", title_ko="어절당 토큰 수", **known),
-        Definition(name="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
+        Measure(name="fertility", title="tokens per eojeol", title_ko="어절당 토큰 수", **known),
+        Measure(name="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
     ]
     rows = [
         Scores(
@@ -304,9 +304,9 @@ GOLD_LINES = [
 ] * 8
 
 
-def material() -> Material:
+def material() -> ReportMaterial:
     gold = GoldCorpus.of("tiny", GOLD_LINES, human=True)
-    return Material(
+    return ReportMaterial(
         text=Text.of({"essay": LINES, "more": LINES[:9]}), golds=[gold], shown=[Sentence(text="집에 갔다", gold=[1, 4])]
     )
 

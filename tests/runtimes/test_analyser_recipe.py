@@ -13,7 +13,7 @@ from conftest import MODELS, ROOT
 
 from koktok import load
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.text.prefix import SPACE_MARK, with_prefix
+from koktok.text.prefix import CUT_MARK, with_prefix
 
 GUIDE = (ROOT / "docs" / "guides" / "hand-over.md").read_text("utf-8")
 (CODE,) = (block for block in re.findall(r"```python\n(.*?)```", GUIDE, re.S) if "class MorphemeCuts" in block)
@@ -44,7 +44,7 @@ def test_the_recipe(
         read = with_prefix(normal, ours.prefix)
         at, ids = len(normal) - len(read), []
         for pretoken in ours.pattern.pretokenize(read):
-            if pretoken == SPACE_MARK:
+            if pretoken == CUT_MARK:
                 at += 1
                 continue
             places = [0, *cutter.cuts(pretoken), len(pretoken)]

@@ -23,7 +23,7 @@ from koktok.runtimes.huggingface.normalizer import normalizer_node
 from koktok.runtimes.huggingface.pre_tokenizer import SEPARATOR, cutting, set_apart
 from koktok.runtimes.huggingface.tokenizer_json import tokenizer_json
 from koktok.text.normalize import Normalizer
-from koktok.text.prefix import SPACE_MARK
+from koktok.text.prefix import CUT_MARK
 from koktok.text.pretokenize import Pattern
 
 CHARACTERS = "가나 리\u2028\u3000\u2004\t\n\r12８9a.…[]#<>x0A가 나\u0301\u200d\ufe0f漢①"
@@ -144,7 +144,7 @@ def test_trained_kinds_need_no_pattern(recipe: dict[str, Any], trained: Callable
     node = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["pre_tokenizer"]
     if load(folder).prefix == "first":
         assert [step["type"] for step in node["pretokenizers"]] == ["Metaspace", "Split"]
-        assert node["pretokenizers"][1]["pattern"] == {"Regex": SPACE_MARK}, "a literal, which every engine runs"
+        assert node["pretokenizers"][1]["pattern"] == {"Regex": CUT_MARK}, "a literal, which every engine runs"
     else:
         assert node is None
 

@@ -4,7 +4,7 @@
 // the text that was passed, half-open, as in Python; strings are cut into arrays of code points where that matters.
 
 const SYLLABLES = 0xac00;
-const SPACE_MARK = "\u2000"; // a cut between a space that a text begins with and the one before the first word
+const CUT_MARK = "\u2000"; // a cut between a space that a text begins with and the one before the first word
 const MARK = "##"; // before a WordPiece piece that continues a word
 const MAX_CHARS = 100; // a longer word is unknown to WordPiece
 const STEPS = 256; // scores are multiples of 1/256; costs here are whole numbers of such steps, so that sums are exact
@@ -510,7 +510,7 @@ class Tokenizer {
     if (this.made.prefix && chars.length) { // what is put before has the place of what is behind it
       const each = this.made.prefix === "each";
       const marked = !each && !base && chars[0] === " ";
-      const before = [...(each || marked || !(base + starts[0]) ? [" "] : []), ...(marked ? [SPACE_MARK] : [])];
+      const before = [...(each || marked || !(base + starts[0]) ? [" "] : []), ...(marked ? [CUT_MARK] : [])];
       const [start, end] = marked ? [0, 1] : [starts[0], ends[0]];
       chars.unshift(...before);
       starts.unshift(...before.map(() => start));
@@ -519,7 +519,7 @@ class Tokenizer {
     let at = 0;
     for (const end of this.pattern.ends(chars)) {
       const pretoken = chars.slice(at, end).join("");
-      if (this.made.prefix && pretoken === SPACE_MARK) { at = end; continue; } // a cut
+      if (this.made.prefix && pretoken === CUT_MARK) { at = end; continue; } // a cut
       const { ids, spans } = this.solve(pretoken);
       found.pretokens.push({ text: pretoken, first: found.ids.length, count: ids.length });
       for (let i = 0; i < ids.length; i++) {

@@ -15,7 +15,7 @@ from koktok.errors import ArtifactError, UsageError, asking
 from koktok.files import read_utf8
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable, Spans
-from koktok.model.vocab import BYTE_OF
+from koktok.model.vocab import BYTE_OF, SPACE_MARK
 from koktok.runtimes import gguf
 from koktok.runtimes.huggingface.config_files import SAVED, json_of, roles_of
 from koktok.runtimes.huggingface.tokenizer_json import check_sparse, checked_json, in_version_1, parsed
@@ -121,7 +121,7 @@ class HuggingFace(LibraryTokenizer):
         bare = model.get("continuing_subword_prefix") or ""
         suffix = model.get("end_of_word_suffix") or ""
         bytes_of = BYTE_OF if "ByteLevel" in {*steps, *_types(form.get("pre_tokenizer"))} else None
-        metaspace = "▁" in str([form.get(name) for name in ("decoder", "normalizer", "pre_tokenizer")])
+        metaspace = SPACE_MARK in str([form.get(name) for name in ("decoder", "normalizer", "pre_tokenizer")])
         added = {token["id"]: token["content"] for token in form.get("added_tokens") or []}
         silent = {*self._special.values(), *self.unknown_ids}
         table: list[bytes] = []
@@ -137,7 +137,7 @@ class HuggingFace(LibraryTokenizer):
             else:
                 text = piece.removeprefix(bare) if bare else piece
                 text = text.removesuffix(suffix) if suffix else text
-                table.append((text.replace("▁", " ") if metaspace else text).encode())
+                table.append((text.replace(SPACE_MARK, " ") if metaspace else text).encode())
         return ByteTable(table)
 
     @cached_property

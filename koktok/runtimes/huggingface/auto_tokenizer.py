@@ -21,10 +21,16 @@ from koktok.errors import ArtifactError, MissingExtraError, asking
 from koktok.files import open_regular, read_bounded, read_utf8, typed
 from koktok.model.note import Note
 from koktok.model.special import NO_LIMIT
-from koktok.runtimes.detect import is_of_transformers
 from koktok.runtimes.folder import is_koktoks
 from koktok.runtimes.huggingface.adapter import HuggingFace
-from koktok.runtimes.huggingface.config_files import OF_MODEL, ROLES, files_beside, json_of, roles_of
+from koktok.runtimes.huggingface.config_files import (
+    OF_MODEL,
+    ROLES,
+    files_beside,
+    is_of_transformers,
+    json_of,
+    roles_of,
+)
 from koktok.runtimes.library import LibraryTokenizer
 
 _TYPES: Final = {"vocab.txt": "bert", "vocab.json": "gpt2"}

@@ -16,6 +16,9 @@ SAVED: Final = ("tokenizer_config.json", "chat_template.jinja")
 OF_MODEL: Final = ("config.json", "generation_config.json")
 """Those that belong to the model, and name ids."""
 
+NAMING: Final = ("tokenizer_config.json", "config.json", "special_tokens_map.json", "added_tokens.json")
+"""Files that say how transformers reads the vocabulary beside them: its class, and further tokens."""
+
 ROLES: Final = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 """The roles of special tokens in transformers."""
 
@@ -23,6 +26,16 @@ IDS_OF_TOKENS: Final = ("_token_id", "_token_ids", "_token_index", "suppress_tok
 """How the keys of a configuration end whose values are ids."""
 
 _MOST: Final = 100_000_000
+
+
+def is_of_transformers(folder: Path) -> bool:
+    """Whether files of a folder say how transformers reads its vocabulary."""
+    return any((folder / name).exists() for name in NAMING)
+
+
+def has_merges(vocab: Path) -> bool:
+    """Whether a vocab.json has its merges.txt beside it."""
+    return (vocab.parent / "merges.txt").is_file()
 
 
 def files_beside(vocabulary: Path) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koktok.model.vocab import BYTE_PIECES, WITH_UNKNOWN, Vocab, spell
-from koktok.text.prefix import SPACE_MARK, Prefix
+from koktok.text.prefix import CUT_MARK, Prefix
 from koktok.text.pretokenize import Pattern, first_crossing
 
 MOST_APART: Final = 16
@@ -98,7 +98,7 @@ def _split(pattern: dict[str, str]) -> dict[str, Any]:
 
 FIRST_SPACE: Final = (
     {"type": "Metaspace", "replacement": " ", "prepend_scheme": "first", "split": False},
-    _split({"Regex": SPACE_MARK}) | {"behavior": "Removed"},  # as a `String` transformers.js would keep it
+    _split({"Regex": CUT_MARK}) | {"behavior": "Removed"},  # as a `String` transformers.js would keep it
 )
 
 

@@ -11,16 +11,17 @@ from koktok.errors import InputError, UsageError
 from koktok.files import write_file, write_folder
 from koktok.model.definition import Definition
 from koktok.model.special import NO_LIMIT
+from koktok.model.vocab import UNKNOWN
 from koktok.protocol.agree import Ids, agree
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes.folder import TOKENIZER
 from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
 from koktok.runtimes.huggingface.auto_tokenizer import Transformers, open_folder, open_vocabulary
-from koktok.runtimes.huggingface.config_files import SAVED
+from koktok.runtimes.huggingface.config_files import SAVED, has_merges, is_of_transformers
 from koktok.runtimes.huggingface.tokenizer_json import in_version_2, refuses, tokenizer_json
 from koktok.runtimes.library import PROBES, LibraryTokenizer
 from koktok.runtimes.probe import PROBE, probe_json
-from koktok.runtimes.runtime import Opening, Reader, Runtime
+from koktok.runtimes.runtime import Detected, Opening, Reader, Runtime
 
 LOOKS = (
     *(
@@ -48,6 +49,12 @@ class Folder(Runtime):
         "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
         "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
     }
+    files: ClassVar[Mapping[str, str]] = {
+        "hf": "a tokenizer.json",
+        "wordpiece": "a vocab.txt",
+        "gpt2": "a vocab.json with its merges.txt",
+        "transformers": "a folder of transformers",
+    }
     openers: ClassVar[Mapping[str, Callable[..., LibraryTokenizer]]] = {
         "transformers": open_folder,
         "hf": open_hf,
@@ -56,6 +63,20 @@ class Folder(Runtime):
     }
     options: ClassVar[frozenset[str]] = frozenset(LOOKS)
     is_koktoks: ClassVar[bool] = True
+
+    def detects(self, file: Path, data: bytes) -> Detected | None:
+        """Any other JSON, and a list of pieces with an unknown one."""
+        if data.lstrip()[:1] == b"{":
+            return Detected("gpt2" if file.name == "vocab.json" and has_merges(file) else "hf", file)
+        pieces = [line.split("\t")[0] for line in data.decode("utf-8").splitlines()]
+        words = [piece for piece in pieces if piece and not (piece[0] in "[<" and piece[-1] in "]>")]
+        alone = max(map(len, words), default=0) == 1  # KoCharELECTRA: characters, not pieces of words
+        is_list = not alone and b"\t" not in data and any(name in pieces for name in UNKNOWN)
+        return Detected("wordpiece", file) if is_list else None
+
+    def detects_folder(self, folder: Path) -> Detected | None:
+        """A folder of which files say how transformers reads its vocabulary."""
+        return Detected("transformers", folder) if is_of_transformers(folder) else None
 
     def write(self, tokenizer: Tokenizer, one: Definition, out: Path, *, force: bool, **_: Any) -> list[str]:
         """Save the tokenizer, whose style is the wanted one."""

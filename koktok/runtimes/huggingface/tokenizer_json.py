@@ -26,7 +26,7 @@ from koktok.model.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, VocabKind
 from koktok.runtimes.huggingface.normalizer import normalizer_node
 from koktok.runtimes.huggingface.pre_tokenizer import FIRST_SPACE, cutting
 from koktok.runtimes.limits import first_that_holds
-from koktok.text.prefix import GUARD, SPACE_MARK, START, Prefix
+from koktok.text.prefix import CUT_MARK, GUARD, START, Prefix
 
 MODEL_TYPES: Mapping[VocabKind, str] = {
     "unigram": "Unigram",
@@ -92,7 +92,7 @@ def _first_space(prefix: Prefix) -> tuple[list[dict[str, Any]], list[dict[str, A
     if prefix == "first":
         return [{"type": "Prepend", "prepend": START}], [
             {"type": "Prepend", "prepend": GUARD},
-            _replace({"Regex": f"{GUARD}{START}(?= )"}, SPACE_MARK),
+            _replace({"Regex": f"{GUARD}{START}(?= )"}, CUT_MARK),
             _replace({"String": f"{GUARD}{START}"}, ""),
         ]
     return [], [{"type": "Prepend", "prepend": " "}] * bool(prefix)

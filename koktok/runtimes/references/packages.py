@@ -11,8 +11,8 @@ from typing import Final
 
 from koktok.errors import InputError, UsageError
 from koktok.model.note import Note
-from koktok.runtimes.detect import Detected
 from koktok.runtimes.library import LibraryTokenizer
+from koktok.runtimes.runtime import Detected
 
 Opened = Callable[[Detected, str, str], LibraryTokenizer]
 
@@ -91,7 +91,7 @@ def open_package(spec: str, name: str, opened: Opened) -> LibraryTokenizer:
         path = _find(carried)
         if path is not None:
             kind, _, pattern = carried.kind.partition("#")
-            tokenizer = opened(Detected(kind, path), spec, pattern)  # type: ignore[arg-type]
+            tokenizer = opened(Detected(kind, path), spec, pattern)
             tokenizer.name = name
             tokenizer.libraries[carried.distribution] = version(carried.distribution)
             tokenizer.notes += carried.notes

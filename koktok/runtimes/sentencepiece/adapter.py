@@ -15,6 +15,7 @@ from koktok.errors import ArtifactError, asking
 from koktok.files import read_bounded
 from koktok.model.note import Note
 from koktok.model.tokens import ByteTable
+from koktok.model.vocab import SPACE_MARK
 from koktok.runtimes import gguf
 from koktok.runtimes.huggingface.tokenizer_json import added_nodes, bpe_node, whole_json
 from koktok.runtimes.library import IdsAndSpans, LibraryTokenizer
@@ -95,7 +96,7 @@ class SentencePiece(LibraryTokenizer):
 
     @cached_property
     def byte_table(self) -> ByteTable:
-        space = " " if not self.proto.normalizer_spec.escape_whitespaces else "▁"
+        space = " " if not self.proto.normalizer_spec.escape_whitespaces else SPACE_MARK
         return ByteTable(
             [
                 b""
@@ -133,7 +134,7 @@ class SentencePiece(LibraryTokenizer):
         spec = self.proto.normalizer_spec
         if not spec.escape_whitespaces:
             return normal
-        return normal.replace("▁", " ").removeprefix(" " if spec.add_dummy_prefix else "")
+        return normal.replace(SPACE_MARK, " ").removeprefix(" " if spec.add_dummy_prefix else "")
 
     @property
     def tokens(self) -> Sequence[str]:
@@ -156,7 +157,7 @@ class SentencePiece(LibraryTokenizer):
         if spec.remove_extra_whitespaces:
             steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
             steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
-        space = "▁" if spec.escape_whitespaces else " "
+        space = SPACE_MARK if spec.escape_whitespaces else " "
         if spec.add_dummy_prefix:
             steps.append({"type": "Prepend", "prepend": " "})
         if spec.escape_whitespaces:
@@ -213,9 +214,9 @@ class SentencePiece(LibraryTokenizer):
                 hint="user-defined symbols in ASCII are fine",
             )
         if not spec.escape_whitespaces:
-            if any("▁" in token for token in tokens):
+            if any(SPACE_MARK in token for token in tokens):
                 raise ArtifactError("no GGUF: llama.cpp writes a space as ▁, and this model has both")
-            tokens = tuple(token.replace(" ", "▁") for token in tokens)
+            tokens = tuple(token.replace(" ", SPACE_MARK) for token in tokens)
         ids = {"bos": trainer.bos_id, "eos": trainer.eos_id, "pad": trainer.pad_id, "unk": trainer.unk_id}
         return gguf.GgufVocab(
             model="t5" if unigram else "llama",

@@ -12,7 +12,7 @@ from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes.gguf import is_gguf
 from koktok.runtimes.library import LibraryTokenizer
-from koktok.runtimes.runtime import Opening, Reader, Runtime
+from koktok.runtimes.runtime import Detected, Opening, Reader, Runtime
 from koktok.runtimes.sentencepiece.adapter import SentencePiece, open_sp
 from koktok.runtimes.sentencepiece.model_proto import differences, may_be_ours, model_proto
 
@@ -23,8 +23,19 @@ class ModelFile(Runtime):
     name: ClassVar[str] = "spm"
     library: ClassVar[str] = SentencePiece.library
     references: ClassVar[Mapping[str, str]] = {"sp": "sp:FILE.model, a SentencePiece model alone"}
+    files: ClassVar[Mapping[str, str]] = {"sp": "a SentencePiece model"}
     openers: ClassVar[Mapping[str, Callable[..., LibraryTokenizer]]] = {"sp": open_sp}
     options: ClassVar[frozenset[str]] = frozenset({"user_defined"})
+
+    def detects(self, file: Path, data: bytes) -> Detected | None:
+        """Bytes that are neither JSON nor text, and text that calls itself a model."""
+        if data.lstrip()[:1] == b"{":
+            return None
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            return Detected("sp", file)
+        return Detected("sp", file) if file.suffix == ".model" else None
 
     def write(
         self,

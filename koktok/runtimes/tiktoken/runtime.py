@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from koktok.errors import UsageError
+from koktok.errors import ArtifactError, UsageError
 from koktok.files import write_folder
 from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.runtimes.library import LibraryTokenizer
-from koktok.runtimes.runtime import Opening, Reader, Runtime
+from koktok.runtimes.runtime import Detected, Opening, Reader, Runtime
 from koktok.runtimes.tiktoken.adapter import Tiktoken, open_ranks, open_tekken, open_tiktoken
-from koktok.runtimes.tiktoken.ranks import EXPORT, SPEC, files, load, ranks_of
+from koktok.runtimes.tiktoken.ranks import EXPORT, SPEC, files, load, ranks_from_text, ranks_of
 
 
 class RanksFolder(Runtime):
@@ -26,12 +26,28 @@ class RanksFolder(Runtime):
         "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
         "tekken": "tekken:FILE.json, Mistral's ranks",
     }
+    files: ClassVar[Mapping[str, str]] = {"tiktoken": "a tiktoken ranks file", "tekken": "a tekken.json"}
+    stands_alone: ClassVar[bool] = True
     openers: ClassVar[Mapping[str, Callable[..., LibraryTokenizer]]] = {
         "tiktoken": open_tiktoken,
         "ranks": open_ranks,
         "tekken": open_tekken,
     }
     options: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    def detects(self, file: Path, data: bytes) -> Detected | None:
+        """Ranks, whatever their name is: Llama 3 calls them tokenizer.model."""
+        if data.lstrip()[:1] == b"{":
+            if file.name == SPEC:
+                return Detected("tiktoken", file.parent)
+            return Detected("tekken", file) if b'"token_bytes"' in data[:4096] else None
+        try:
+            ranks_from_text(next((line for line in data.decode("utf-8").splitlines() if line.strip()), ""))
+        except UnicodeDecodeError:
+            return None
+        except ArtifactError:
+            return Detected("tiktoken", file) if file.suffix == ".tiktoken" else None
+        return Detected("tiktoken", file)
 
     def write(
         self, tokenizer: Tokenizer, one: Definition, out: Path, *, force: bool, name: str = "", **_: Any

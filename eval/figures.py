@@ -1,0 +1,144 @@
+"""The tables of pages of which `python -m eval full` keeps a report; `python docs/tables.py` writes them into the Korean pages.
+
+    python -m eval.figures eval/reports/2026-11-26-bench-ko.json.xz eval/reports/2026-11-26-bench-ko-koktok.json.xz README.md docs/figures.md
+
+They go between the lines `<!-- eval.figures.NAME -->` and `<!-- end of eval.figures.NAME -->`; of two rows with one name the later counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from eval.machine import report_text, write_between
+from koktok.metrics import Scores
+from koktok.report import Report
+from koktok.report.markdown import table
+
+SHOWN: Final = {
+    "SentencePiece Unigram, spaces only": "SentencePiece Unigram, split on spaces only",
+    "SentencePiece Unigram, defaults": "SentencePiece Unigram, default settings",
+    "SentencePiece Unigram, across spaces": "SentencePiece Unigram, pieces across spaces (`split_by_whitespace=false`)",
+    "SentencePiece BPE, spaces only": "SentencePiece BPE, split on spaces only",
+    "HF Unigram": "Hugging Face Unigram",
+    "HF byte-level BPE": "Hugging Face byte-level BPE",
+    "Kiwi SwTokenizer": "Kiwi SwTokenizer ({round_trip} of lines come back)",
+    "koktok's cuts, SentencePiece Unigram": "koktok's cuts under SentencePiece's Unigram trainer",
+    "syllables": "one token per syllable",
+    "koktok lm": "**koktok** `lm`, the default",
+    "koktok encoder": "**koktok** `encoder`",
+    "koktok aligned": "**koktok** `aligned`",
+    "koktok short": "**koktok** `short`",
+    "koktok lm, digits free": "**koktok** `lm --digits free`",
+    "koktok lm, superwords": "**koktok** `lm --superwords 0.3`",
+    "koktok bpe-bytes lm": "**koktok** `--model bpe-bytes`",
+    "koktok bpe-bytes, keep .865 .84 .8": "**koktok** `--model bpe-bytes --keep josa=0.865,eomi=0.84,all=0.8`",
+    "koktok bpe-bytes encoder": "**koktok** `--model bpe-bytes --preset encoder`",
+    "koktok bpe-bytes aligned": "**koktok** `--model bpe-bytes --preset aligned`",
+    "koktok bpe-bytes lm, superbpe": "**koktok** `--model bpe-bytes --pattern superbpe`",
+    "koktok bpe-bytes, superwords": "**koktok** the same `--keep`, `--pattern superbpe --superwords 0.3`",
+}
+"""Rows of the reports as the page names them; others have their own names."""
+
+ROWS: Final[Mapping[str, Sequence[str]]] = {
+    "rows": (
+        *(
+            "SentencePiece Unigram, spaces only",
+            "SentencePiece Unigram, defaults",
+            "SentencePiece Unigram, across spaces",
+        ),
+        *("SentencePiece BPE, spaces only", "HF Unigram", "HF byte-level BPE", "Kiwi bpe_trainer"),
+        *("Kiwi bpe_trainer j e vcp xsv", "Kiwi SwTokenizer", "koktok's cuts, SentencePiece Unigram", "syllables"),
+        *("koktok lm", "koktok encoder", "koktok aligned", "koktok short", "koktok lm, digits free"),
+        *("koktok lm, superwords", "koktok bpe-bytes lm", "koktok bpe-bytes, keep .865 .84 .8"),
+        *("koktok bpe-bytes encoder", "koktok bpe-bytes aligned", "koktok bpe-bytes lm, superbpe"),
+        "koktok bpe-bytes, superwords",
+    ),
+    "spans": (
+        *("SentencePiece Unigram, defaults", "SentencePiece Unigram, spaces only", "HF byte-level BPE", "koktok lm"),
+        *("koktok encoder", "koktok lm, digits free", "koktok aligned", "koktok short", "koktok bpe-bytes lm"),
+        "koktok bpe-bytes encoder",
+    ),
+    "purposes": (
+        *("koktok lm", "koktok encoder", "koktok aligned", "koktok bpe-bytes lm", "SentencePiece Unigram, defaults"),
+        *("SentencePiece Unigram, spaces only", "HF byte-level BPE"),
+    ),
+}
+PURPOSES: Final = {
+    "koktok lm": "koktok `lm`, the default: for language models",
+    "koktok encoder": "koktok `encoder`: for tagging and extraction",
+    "koktok aligned": "koktok `aligned`: nearly all boundaries",
+    "koktok bpe-bytes lm": "koktok `lm`, byte-level BPE with Llama 3's pattern",
+}
+"""Rows as README names them."""
+
+COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
+    "rows": {
+        "tokens per eojeol": "fertility",
+        "against the first row": "",
+        "F1 Kaist": "boundary_f1@ko_kaist-ud-dev",
+        "all gaps": "boundary_f1_gaps@ko_kaist-ud-dev",
+        "F1 KSL": "boundary_f1@ko_ksl-ud-dev",
+        "josa": "recall_noun_particle@ko_kaist-ud-dev",
+        "eomi": "recall_verb_ending@ko_kaist-ud-dev",
+    },
+    "spans": {
+        "entities": "span_borders@klue-ner-v1.1_dev",
+        "answers": "span_borders@KorQuAD_v1.0_dev",
+        "English": "english_fertility",
+        "Python": "code_tokens_per_byte",
+        "Python, one space": "code_tokens_per_byte_words",
+    },
+    "purposes": {
+        "tokens": "fertility",
+        "F1": "boundary_f1@ko_kaist-ud-dev",
+        "josa": "recall_noun_particle@ko_kaist-ud-dev",
+        "eomi": "recall_verb_ending@ko_kaist-ud-dev",
+        "entities": "span_borders@klue-ner-v1.1_dev",
+    },
+}
+"""The metric of each column; "" divides the tokens by those of the first row."""
+
+
+def tables(reports: Sequence[Report]) -> dict[str, str]:
+    """Each table by its name."""
+    scores: dict[str, Scores] = {}
+    for report in reports:
+        scores |= {row.name: row.scores for row in report.rows if row.scores}
+    made = {}
+    for name, rows in ROWS.items():
+        first = scores[rows[0]]["fertility"].value
+        cells = []
+        for row in rows:
+            values = scores[row]
+            shown = (SHOWN | (PURPOSES if name == "purposes" else {})).get(row, row)
+            if "{" in shown:
+                shown = shown.format(round_trip=f"{values['round_trip_strict'].value:.2f}".removeprefix("0"))
+            figures = [
+                values[metric].value if metric else values["fertility"].value / first
+                for metric in COLUMNS[name].values()
+            ]
+            cells.append([shown, *(f"{figure:.3f}".removeprefix("0") for figure in figures)])
+        made[name] = table(
+            ["" if name == "purposes" else "tokenizer", *COLUMNS[name]], "l" * (1 + len(COLUMNS[name])), cells
+        )
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "files", type=Path, nargs="+", help="reports of `python -m eval full corpus:bench-ko`, and pages (.md)"
+    )
+    given = parser.parse_args().files
+    reports = [Report.from_json(report_text(file)) for file in given if file.suffix != ".md"]
+    for name, text in tables(reports).items():
+        for page in (file for file in given if file.suffix == ".md"):
+            if f"<!-- eval.figures.{name} -->" in page.read_text(encoding="utf-8"):
+                write_between(page, f"eval.figures.{name}", text)
+
+
+if __name__ == "__main__":
+    main()
