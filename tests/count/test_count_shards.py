@@ -11,7 +11,7 @@ from typing import get_args
 import polars as pl
 import pytest
 from conftest import MINI
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reference.lines import split_lines
 from strategies import korean_text
@@ -57,9 +57,12 @@ def column(table: pl.DataFrame, name: str) -> dict[str, int]:
 
 
 @given(documents_of_text)
+@example([["\r"]])
+@example([["가\r", "나\r\r"]])
 def test_words_are_those_of_the_plain_count(documents: list[Document]) -> None:
     rows = rows_of(documents)
-    n = Counter(word for document in documents for line in document for word in words_of(line))
+    lines = [line.removesuffix("\r") for document in documents for line in document]  # of "\r\n", the end of a line
+    n = Counter(word for line in lines for word in words_of(line))
     assert rows["word"].to_list() == sorted(n)
     assert column(rows, "n") == n
 

@@ -308,15 +308,13 @@ def same(before: Any, after: Any, lines: Sequence[str], table: Any = None) -> No
     assert asked(before) == asked(after)
 
 
-OFTEN = ("Llama, legacy=false", "Gemma", "XLM-R", "RoBERTa", "Qwen2 with its model", "tokenizer.json", "BERT")
-"""A folder of every form; all others with `-m slow`."""
+OFTEN = ("Llama, legacy=false", "XLM-R", "RoBERTa", "tokenizer.json", "BERT", "named tokens of transformers 5")
+"""A folder of every form of files; all others with `-m slow`."""
+
+EACH = [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in FOLDERS]
 
 
-@pytest.fixture(
-    params=[
-        name if name in OFTEN or "named" in name else pytest.param(name, marks=pytest.mark.slow) for name in FOLDERS
-    ]
-)
+@pytest.fixture(params=EACH)
 def base(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write(tmp_path / "base", FOLDERS[request.param])
 
@@ -358,9 +356,7 @@ def test_pruned(base: Path, tmp_path: Path) -> None:
     assert verify(made.folder, ["Hello quick"], exports=[base]).passed
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_imported_and_exported(name: str, tmp_path: Path) -> None:
-    base = write(tmp_path / "base", FOLDERS[name])
+def test_imported_and_exported(base: Path, tmp_path: Path) -> None:
     before, imported = auto_tokenizer(base), koktok.load(base)
     lines = [*texts(before), *LINES[:20]]
     imported.save(tmp_path / "kept")
