@@ -26,6 +26,7 @@ MEANING = (
     "particles and endings that are cut."
 )
 NO_BORDERS = "Fewer tokens make sequences shorter. The held-out words were not analysed, so there is no boundary F1."
+NO_HANGUL = "Fewer tokens make sequences shorter. The held-out words have no Hangul, so there is no boundary F1."
 """One sentence under the table."""
 
 MIXED = 0.1
@@ -112,7 +113,8 @@ def print_training(
     table(f"{training.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
     console.print()
     beside = "" if plain is None else f" {plain.name}: trained on the same words with its default settings."
-    print_text((MEANING if silver.boundaries else NO_BORDERS) + beside)
+    meaning = MEANING if silver.boundaries else NO_BORDERS if silver.bytes_by_script.get("hangul") else NO_HANGUL
+    print_text(meaning + beside)
     if compared.refused:
         print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
     _scripts(compared, unit, weighed=any(weight != 1 for weight in training.reading.weights.values()))

@@ -181,17 +181,19 @@ def _jq(start: bytes) -> str:
 
 
 def best_field(record: Any) -> str:
-    """Return the name of the field of a record that holds most text, Hangul first; '' if none does.
+    """Return the name of the field of a record that holds most text, Hangul first, then letters; '' if none does.
 
     Examples
     --------
+    >>> best_field({"id": "9976970", "user": "a_1", "review": "Good."})
+    'review'
     >>> best_field({"id": "NWRW18.1", "document": [{"id": "1", "paragraph": [{"id": "1.1", "form": "비가 온다."}]}]})
     'document[].paragraph[].form'
     """
-    amounts: dict[str, tuple[int, int]] = {}
+    amounts: dict[str, tuple[int, ...]] = {}
     for name, text in _texts_in(record, 4):
-        before = amounts.get(name, (0, 0))
-        amounts[name] = (before[0] + count_syllables(text[:1000]), before[1] + len(text))
+        found = count_syllables(text[:1000]), sum(map(str.isalpha, text[:1000])), len(text)
+        amounts[name] = tuple(map(sum, zip(amounts.get(name, (0, 0, 0)), found, strict=True)))
     return max(amounts, key=lambda name: amounts[name], default="")
 
 

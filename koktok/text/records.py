@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain
+from itertools import chain, islice
 from operator import getitem
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
@@ -322,8 +322,10 @@ def _table(file: _File, rows: Iterator[tuple[int, list[str]]], field: str | None
     for line, row in rows:
         if not header:
             header = row
-            if (field or "text") not in header:  # the row below says which column has text
-                pick(dict(zip(header, next(rows, (0, header))[1], strict=False)), field, f"`{file.path}`, the header,")
+            if (field or "text") not in header:  # the rows below say which column has text
+                some = [text for _, text in islice(rows, 20) if len(text) == len(header)] or [header]
+                columns = {name: "\n".join(texts) for name, *texts in zip(header, *some, strict=True)}
+                pick(columns, field, f"`{file.path}`, the header,")
         elif len(row) == len(header):
             texts += file.keep(pick(dict(zip(header, row, strict=True)), field, ""), line)
         elif row not in ([], [""]):

@@ -270,6 +270,11 @@ def test_a_wrong_checksum_names_both_and_leaves_nothing(
         ),
         ("/usr/bin/python: No module named pip\n", "pip is missing .*ensurepip"),
         ("", "pip downloaded no wheel"),
+        (
+            "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError('<x>: Failed to establish a new "
+            "connection: [Errno -3] Temporary failure in name resolution')': /simple/pkg-ko/\nERROR: No matching distribution\n",
+            "cannot be downloaded: pip does not reach the package index",
+        ),
     ],
 )
 def test_without_network_or_pip(

@@ -530,6 +530,13 @@ def test_tsv_takes_quotes_as_they_are(tmp_path: Path) -> None:
     assert read(path, field="document") == ['"아 진짜', "좋다"]
 
 
+def test_the_hint_names_the_column_of_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,user,review\n9976970000000,a_1,\n9976971000000,b_2,Good.\n")
+    with pytest.raises(InputError, match='has no field "text"') as caught:
+        read(path)
+    assert caught.value.hint == "--field review"
+
+
 def test_csv_fields_may_be_long_and_hold_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", '\ufefftext,id\r\n"가\r\n나, ""다""",1\r\n' + "라" * 200_000 + ",2\r\n")
     assert read(path) == ["가", '나, "다"', "라" * 200_000]
