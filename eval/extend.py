@@ -2,6 +2,9 @@
 
     python -m eval.extend DATA [--bases package:qwen3,package:llama3,package:o200k_base,package:mistral-v1]
         [--sizes 8192] [--nu 0,0.5,0.75,0.85,1] [--other-mb 100] [--report FILE]
+    python -m eval.extend DATA --model FILE.gguf [--add 2048] [--kilobytes 6] [--steps 24] [--work FOLDER] [--report FILE]
+
+The second command is `eval.extend_model`: bits per byte of a model.
 
 DATA is a folder with `text/`, or `corpus:bench-ko`; all rows learn from the same lines and are counted on the same held-out ones. Rows:
 
@@ -32,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from eval import extend_model
 from eval.machine import Told, machine
 from eval.texts import data_of, split
 from koktok.corpora.fetch import fetch, texts
@@ -245,7 +249,16 @@ def main() -> None:
     parser.add_argument("--nu", default="0,0.5,0.75,0.85,1")
     parser.add_argument("--other-mb", type=int, default=100)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--add", type=int, default=2048)
+    parser.add_argument("--kilobytes", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--work", type=Path, default=Path("extend-model"))
     given = parser.parse_args()
+    if given.model:
+        extend_model.run(given)
+        return
     say = Told(given.report)
     train, by_file = split(data_of(given.data) / "text")
     lines = [line for some in by_file.values() for line in some]
