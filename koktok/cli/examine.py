@@ -295,6 +295,13 @@ def report(
     gold: Gold = None,
     human_gold: HumanGold = None,
     spans: Spans = None,
+    parallel: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="KOREAN OTHER",
+            help="Two files whose lines say the same, Korean and another language: Korean tokens per token of the other.",
+        ),
+    ] = None,
     reference: Annotated[str | None, typer.Option(help="Tokenizer to compare with. [the first that runs]")] = None,
     extended: Annotated[
         bool, typer.Option("--extended", help="Also round trip, robustness, reachability: minutes per tokenizer.")
@@ -316,7 +323,7 @@ def report(
     Example: koktok report my-tokenizer syllables --text text.txt -o out
     """
     from koktok.files import check_folder, write_folder
-    from koktok.metrics import Settings, Text
+    from koktok.metrics import Parallel, Settings, Text
     from koktok.metrics.gold.silver import silver_gold
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
@@ -324,7 +331,7 @@ def report(
     from koktok.report.schema import FOLDER
 
     if submit:
-        if out or text or gold or human_gold or spans or field:
+        if out or text or gold or human_gold or spans or parallel or field:
             raise UsageError(
                 "--submit measures on the benchmark's own text and gold, and writes one file",
                 hint="koktok report TOKENIZER --submit FILE.json",
@@ -334,6 +341,8 @@ def report(
     if out is None:
         raise UsageError("expected a folder to write, got none", hint="koktok report TOKENIZER --text FILE -o FOLDER")
     check_folder(out, FOLDER, ("report.json", "report.md", "report.html"))
+    sides = Parallel(*([*lines_of_paths([str(file)], field)] for file in parallel)) if parallel else None
+    text = text or ([str(parallel[0])] if parallel else None)
     korean = Text.of(_domains(text, field)) if text else None
     corpora = _golds(gold, human_gold)
     if korean and not corpora:
@@ -344,6 +353,7 @@ def report(
         text=korean,
         golds=corpora,
         spans=_spans(spans),
+        parallel=sides,
         shown=showcase(korean.lines if korean else [], SHOWN_SENTENCES, 0, corpora),
     )
     with ConsoleProgress(quiet=quiet) as progress:

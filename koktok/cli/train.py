@@ -71,7 +71,9 @@ def train(
     field: Field = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Cache the analyses for the next training.")] = True,
-    compare: Annotated[bool, Headed(help="Also train plain SentencePiece, for comparison.")] = True,
+    compare: Annotated[
+        bool, Headed(help="Also train plain SentencePiece, or for bpe-bytes plain byte-level BPE, for comparison.")
+    ] = True,
     frontier: Annotated[bool, Headed("--frontier", help=FRONTIER_HELP)] = False,
     sizes: Annotated[str | None, Headed(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
     dry_run: Annotated[bool, Headed("--dry-run", help="Print what would be done, and its estimated cost.")] = False,

@@ -11,7 +11,7 @@ from typing import Any
 
 from koktok.files import write_file
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
-from koktok.pipeline.card import runs_of
+from koktok.pipeline.card import COMPARED, runs_of
 from koktok.pipeline.estimate import ANALYSED, estimate
 from koktok.pipeline.training import Training
 from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, print_text, stderr, stdout, table
@@ -112,7 +112,7 @@ def print_training(
     console.print()
     table(f"{training.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
     console.print()
-    beside = "" if plain is None else f" {plain.name}: trained on the same words with its default settings."
+    beside = f" {plain.name}: {COMPARED[plain.name]}." if plain else ""
     meaning = MEANING if silver.boundaries else NO_BORDERS if silver.bytes_by_script.get("hangul") else NO_HANGUL
     print_text(meaning + beside)
     if compared.refused:
@@ -124,7 +124,7 @@ def print_training(
     different = [(ours, theirs) for ours, theirs in both if ours != theirs][:LINES]
     if different:
         console.print()
-        those = " that the two cut differently, SentencePiece below" if plain else ""
+        those = f" that the two cut differently, {plain.name} below" if plain else ""
         print_text(f"Held-out lines{those}; {SPACE} is a space:")
     for ours, theirs in different:
         console.print()
@@ -267,10 +267,12 @@ def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | Non
 
 
 def note_comparison(training: Training, progress: ConsoleProgress) -> None:
-    """What the comparison with SentencePiece will take."""
+    """What the comparison will take."""
     words = len(training.reading.train)
+    byte_level = training.tokenizer.recipe.train.model == "bpe-bytes"
+    whose = "plain byte-level BPE" if byte_level else "SentencePiece"
     progress.note(
-        f"training SentencePiece on the same {words:,} distinct words, for comparison: about "
+        f"training {whose} on the same {words:,} distinct words, for comparison: about "
         f"{max(1, round(words * SECONDS_A_WORD))} s (--no-compare leaves it out)"
     )
     progress("compare", 0, None)

@@ -190,6 +190,15 @@ def fetch(name: str, *, force: bool = False, mirror: str | None = None, on_progr
 _TEXT = Product("fetched.sha256", "corpus", frozenset({"fetched.json"}))
 
 
+def is_held_out(recipe: CorpusRecipe, text: str) -> bool:
+    """Whether a recipe holds out a document of this name, or a line of these letters: decided by hash, alike on every machine."""
+    return int.from_bytes(_digest(text)[:8], "big") < recipe.held_out * 2**64
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 @dataclass
 class _Lines:
     """The lines of a recipe: which were seen, and which are held out; both as digests of 16 bytes."""
@@ -199,11 +208,11 @@ class _Lines:
     held_out: set[bytes] = field(default_factory=set)
 
     def key(self, text: str) -> bytes:
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        return _digest(text)
 
     def is_held_out(self, text: str) -> bool:
-        """Decide by the hash of a document's name or of a line's letters, alike on every machine."""
-        return int.from_bytes(self.key(text)[:8], "big") < self.recipe.held_out * 2**64
+        """Whether a document's name or a line's letters are held out."""
+        return is_held_out(self.recipe, text)
 
 
 def _make(recipe: CorpusRecipe, made: Path, report: OnProgress, mirror: str | None) -> None:

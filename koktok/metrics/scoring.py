@@ -50,7 +50,15 @@ RECALLS: Final = {
 }
 """For each kind of boundary its recall."""
 
-BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")
+BY_DOMAIN: Final = (
+    "fertility",
+    "nsl",
+    "chars_per_token",
+    "bytes_per_token",
+    "tokens_per_char",
+    "unknown_eojeols",
+    "fallback_bytes",
+)
 """Metrics that every domain of a text has, too."""
 
 
@@ -75,6 +83,12 @@ class Material:
     def marked(self) -> list[SpanPage]:
         """The corpora of spans as arrays."""
         return [spans if isinstance(spans, SpanPage) else SpanPage(spans) for spans in self.spans]
+
+    @property
+    def parallel_text(self) -> Text | None:
+        """The two sides of the parallel lines."""
+        sides = self.parallel and {"parallel Korean": self.parallel.korean, "parallel other": self.parallel.other}
+        return Text.of(sides) if sides else None
 
     @cached_property
     def beside(self) -> dict[str, Text]:

@@ -1,13 +1,15 @@
-"""The baselines of a training: plain SentencePiece of the same size on the same words, and one token for each syllable.
+"""The baselines of a training: a plain vocabulary of the same size on the same words, and one token for each syllable.
 
-All are measured by `koktok.metrics.silver` on held-out words, cut by the analyser. SentencePiece is trained with its defaults; it
-segments words one by one, so distinct words weighted by their counts give the same figure as the whole text.
+All are measured by `koktok.metrics.silver` on held-out words, cut by the analyser. Byte-level BPE is compared with that of the library
+`tokenizers` with the same normalizer and pattern, all other models with SentencePiece and its defaults, which segments words one by
+one, so distinct words weighted by their counts give the same figure as the whole text.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +20,8 @@ from koktok.model.vocab import SPACE_MARK
 from koktok.pipeline.training import Training
 from koktok.pipeline.words import PEER_WORDS
 from koktok.recipe import Group, Recipe
+from koktok.runtimes.huggingface.adapter import HuggingFace
+from koktok.runtimes.huggingface.tokenizer_json import tokenizer_json
 from koktok.runtimes.references.trivial import TRIVIAL
 from koktok.runtimes.sentencepiece.adapter import SentencePiece
 from koktok.tokenizer import TrainedTokenizer
@@ -25,6 +29,9 @@ from koktok.training.unigram_point import GROUPS
 
 SECONDS_A_WORD: Final = 5e-5
 """Seconds of SentencePiece's Unigram training for each distinct word."""
+
+OCCURRENCES: Final = 5_000_000
+"""Words that the library `tokenizers` is given at most; it takes no counts, so that a word is given as often as it occurs."""
 
 THREADS: Final = 4
 """Threads of SentencePiece's trainer; fixed, because its Unigram pieces depend on the number."""
@@ -36,7 +43,7 @@ class Comparison:
 
     rows: tuple[SilverRow, ...]
     silver: Silver
-    peer: PlainSentencePiece | None = None
+    peer: Plain | None = None
     refused: str = ""
 
 
@@ -55,10 +62,13 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
             refused=f"the text has more than {PEER_WORDS:,} distinct words, which take it too long",
         )
     options = recipe.train
+    if options.model == "bpe-bytes":
+        byte_level = PlainByteLevel(training.reading.train, training.tokenizer)
+        return Comparison((ours, byte_level.row(silver), syllables), silver, byte_level)
     try:
         plain = PlainSentencePiece(
             training.reading.train,
-            model="bpe" if options.model in ("bpe", "bpe-bytes") else "unigram",
+            model="bpe" if options.model == "bpe" else "unigram",
             vocab_size=options.vocab_size,
             character_coverage=options.character_coverage,
         )
@@ -73,7 +83,53 @@ def our_row(name: str, tokenizer: TrainedTokenizer, silver: Silver) -> SilverRow
     return SilverRow(name, tokenizer.vocab.size, silver.figures(tokenizer, fragments))
 
 
-class PlainSentencePiece:
+class Plain:
+    """A vocabulary without morphemes, trained for comparison."""
+
+    name: str
+    tokenizer: SentencePiece | HuggingFace
+
+    def row(self, silver: Silver) -> SilverRow:
+        """Its row of the table."""
+        return SilverRow(self.name, self.tokenizer.size, silver.figures(self.tokenizer))
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a text."""
+        raise NotImplementedError
+
+
+class PlainByteLevel(Plain):
+    """Byte-level BPE of the library `tokenizers`, with the normalizer, the pattern and the special tokens of a koktok tokenizer."""
+
+    def __init__(self, words: Counts, like: TrainedTokenizer) -> None:
+        from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+        self.name = "Hugging Face BPE"
+        definition = json.loads(tokenizer_json(like.definition))
+        specials = [row["content"] for row in definition["added_tokens"]]
+        trained = Tokenizer.from_str(json.dumps(definition | {"added_tokens": [], "post_processor": None}))
+        trained.model = models.BPE()
+        trainer = trainers.BpeTrainer(
+            vocab_size=like.vocab.size,
+            special_tokens=specials,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        trained.train_from_iterator(_repeated(words), trainer)
+        self.tokenizer = HuggingFace(trained.to_str(), name=self.name)
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a text, decoded."""
+        return [self.tokenizer.decode([int(i)]) for i in self.tokenizer.encode_lines([text]).ids]
+
+
+def _repeated(words: Counts) -> Iterator[list[str]]:
+    """Words as often as they occur; in a text of more than `OCCURRENCES`, all counts in proportion, and at least 1."""
+    least = max(1.0, words.total / OCCURRENCES)
+    yield from ([word] * max(1, round(n / least)) for word, n in words.items())
+
+
+class PlainSentencePiece(Plain):
     """SentencePiece with its defaults (nmt_nfkc, dummy prefix, split by white space, script and number), byte fallback on."""
 
     def __init__(self, words: Counts, *, model: str, vocab_size: int, character_coverage: float) -> None:
@@ -96,11 +152,7 @@ class PlainSentencePiece:
         except (RuntimeError, OSError, ValueError) as error:
             raise VocabSizeError(str(error).strip().splitlines()[-1][-200:]) from error
         self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}"
-        self.tokenizer = SentencePiece(written.getvalue(), name=self.name)
-
-    def row(self, silver: Silver) -> SilverRow:
-        """Its row of the table."""
-        return SilverRow(self.name, self.tokenizer.size, silver.figures(self.tokenizer))
+        self.tokenizer: SentencePiece = SentencePiece(written.getvalue(), name=self.name)
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a text, the prefix shown as a space."""

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from koktok.tokenizer import TrainedTokenizer
 
 
+COMPARED: Final = {
+    "SentencePiece Unigram": "SentencePiece was trained on the same words with its own defaults",
+    "SentencePiece BPE": "SentencePiece was trained on the same words with its own defaults",
+    "Hugging Face BPE": "Hugging Face's BpeTrainer was trained on the same words with the same normalizer and pattern",
+}
+"""What a vocabulary for comparison was trained on, by its name in a table."""
+
+
 class Credit(NamedTuple):
     """A text of a corpus, its source, and its licence as stated there."""
 
@@ -82,7 +90,6 @@ def model_card(
     recipe, signature, vocab = tokenizer.recipe, tokenizer.signature, tokenizer.vocab
     reason = tokenizer_json.refuses(tokenizer.definition)
     limits = [] if reason else limits_of(tokenizer)
-    spm = any("SentencePiece" in row.name for row in figures)
     return _filled(
         "card",
         languages="\n".join(f"- {language}" for language in languages),
@@ -112,7 +119,7 @@ def model_card(
             "figures",
             where="held-out lines" if held_out else "the training text itself (nothing was held out)",
             words=f"{words:,}",
-            compared="; SentencePiece was trained on the same words with its own defaults" if spm else "",
+            compared="".join(f"; {COMPARED[row.name]}" for row in figures if row.name in COMPARED),
             rows=_rows(
                 (
                     plain(row.name),

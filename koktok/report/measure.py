@@ -178,7 +178,7 @@ def measure(
             _of_whom(metric, [page.gold for page in pages]) for name, metric in metrics().items() if name in measured
         ],
         texts=texts_of(material.text),
-        beside=[*texts_of(material.english), *texts_of(material.code)],
+        beside=[*texts_of(material.english), *texts_of(material.code), *texts_of(material.parallel_text)],
         golds=[gold_info(page) for page in pages],
         spans=[span_info(page) for page in material.marked],
         rows=_adjusted(rows),

@@ -140,6 +140,7 @@ def sections_of(report: Report) -> dict[str, Section]:
         "spans": _spans(report),
         "equal": _equal(report),
         "domains": _domains(report),
+        "embeddings": _embeddings(report),
         "differences": _differences(report),
         "all": Section(("All measures", "모든 지표"), ("", ""), [measured(report, report.measures)]),
     }
@@ -258,10 +259,70 @@ def _equal(report: Report) -> Section:
 
 def _domains(report: Report) -> Section:
     names = [text.name for text in report.texts] if len(report.texts) > 1 else []
-    rows = [(row, [_three(row, f"fertility@{name}") for name in names]) for row in _ran(report)]
+    tables = []
+    for measure in filter(None, map(report.measure, ("fertility", "bytes_per_token", "tokens_per_char"))):
+        rows = [
+            (row, [figure(_alone(row.values.get(f"{measure.name}@{name}")), measure) for name in names])
+            for row in _ran(report)
+        ]
+        tables.append(PageTable([Column((name, name)) for name in names], rows, (measure.title, measure.title_ko)))
+    return Section(("Tokens, by text", "텍스트별 토큰 수"), tables=tables)
+
+
+def _alone(value: Value | None) -> Value | None:
+    """A figure without its interval."""
+    return value and Value(value.value)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A size of model: its width, its parameters without embeddings, and whether input and output share their matrix."""
+
+    title: str
+    width: int
+    body: int
+    tied: bool
+
+    def embeddings(self, ids: int) -> int:
+        """Parameters of the embeddings of so many ids.
+
+        Examples
+        --------
+        >>> [shape.embeddings(128_256) for shape in SHAPES[1:3]]
+        [262668288, 1050673152]
+        """
+        return ids * self.width * (1 if self.tied else 2)
+
+
+SHAPES: Final = (
+    Shape("135M (SmolLM2)", 576, 106_203_456, tied=True),
+    Shape("1B (Llama 3.2)", 2048, 973_146_112, tied=True),
+    Shape("8B (Llama 3.1)", 4096, 6_979_588_096, tied=False),
+    Shape("70B (Llama 3.1)", 8192, 68_452_360_192, tied=False),
+)
+"""Models whose embeddings the report counts."""
+
+
+def _embeddings(report: Report) -> Section:
+    def cell(ids: int, shape: Shape) -> Cell:
+        parameters = shape.embeddings(ids)
+        return Cell(f"{parameters / 1e6:,.0f} M", f"({parameters / (parameters + shape.body):.1%})", parameters)
+
+    rows = [(row, [cell(row.vocab_size, shape) for shape in SHAPES]) for row in _ran(report) if row.vocab_size]
+    tied = {True: ("one matrix", "행렬 하나"), False: ("two matrices", "행렬 둘")}
+    columns = [
+        Column(tuple(f"{shape.title}: {shape.width:,} × {word}" for word in tied[shape.tied]))  # type: ignore[arg-type]
+        for shape in SHAPES
+    ]
     return Section(
-        ("Tokens per eojeol, by text", "텍스트별 어절당 토큰 수"),
-        tables=[PageTable([Column((name, name)) for name in names], rows)],
+        ("Parameters of the embeddings", "임베딩의 매개변수 수"),
+        (
+            "Ids × width, twice where input and output are two matrices; in brackets their share of a model with the other parameters "
+            "of the one that is named.",
+            "ID 수 × 폭이며, 입력과 출력이 서로 다른 행렬이면 그 두 배입니다. 괄호 안은 나머지 매개변수가 머리글의 모델과 같을 때 "
+            "전체에서 차지하는 비율입니다.",
+        ),
+        [PageTable(columns, rows, sizes=True)],
     )
 
 

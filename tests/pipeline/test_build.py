@@ -23,11 +23,12 @@ from koktok.errors import KoktokError, VocabSizeError
 from koktok.metrics.borders import border_share
 from koktok.metrics.silver import Silver
 from koktok.pipeline import words
-from koktok.pipeline.baseline import PlainSentencePiece, our_row
+from koktok.pipeline.baseline import PlainByteLevel, PlainSentencePiece, our_row
 from koktok.pipeline.train import train
 from koktok.pipeline.words import TrainingWords, training_words
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
+from koktok.text.patterns import PUBLISHED
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
 
@@ -298,6 +299,31 @@ def test_plain_sentencepiece_is_measured_alike(mini: list[str]) -> None:
     assert "".join(plain.pieces("나는 집에")) == " 나는 집에"
     with pytest.raises(VocabSizeError, match="Vocabulary size"):
         PlainSentencePiece(words, model="unigram", vocab_size=10**6, character_coverage=0.9995)
+
+
+def test_plain_byte_level_bpe_is_that_of_the_library_with_the_same_pattern(mini: list[str], trained: Trained) -> None:
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    ours = load(trained(**MODELS["bpe-bytes"]))
+    plain = PlainByteLevel(count_words(mini), ours)
+    by_hand = Tokenizer(models.BPE())
+    cut = pre_tokenizers.Split(Regex(PUBLISHED["llama3"]), "isolated")
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    by_hand.pre_tokenizer = pre_tokenizers.Sequence([cut, level])
+    by_hand.normalizer, by_hand.decoder = normalizers.NFC(), decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=ours.vocab.size,
+        special_tokens=[row["content"] for row in plain.tokenizer.content["added_tokens"]],
+        initial_alphabet=level.alphabet(),
+        show_progress=False,
+    )
+    by_hand.train_from_iterator(mini, trainer)
+    assert plain.tokenizer.size == ours.vocab.size
+    same = sum(
+        by_hand.encode(line).ids == list(ids) for line, ids in zip(mini, plain.tokenizer.encode_ids(mini), strict=True)
+    )
+    assert same > 0.9 * len(mini)  # the first word of a line has a space among koktok's words
+    assert "".join(plain.pieces("나는 집에")) == "나는 집에"
 
 
 def test_a_broken_library_ends_a_training_before_its_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

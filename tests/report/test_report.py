@@ -29,6 +29,8 @@ from koktok.report.measure import Entry, ReportMaterial, entries_of, measure, sh
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, pareto_front
 from koktok.report.schema import GoldInfo, Sentence, TextInfo
+from koktok.report.tables import sections_of
+from koktok.tokenizer.open import load
 
 Trained = Callable[..., Path]
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -486,3 +488,36 @@ def test_gold_is_human_where_the_user_says_so(tmp_path: Path) -> None:
     ]
     assert found.command == shlex.join(map(str, ("koktok", "report", "syllables", *golds, "-o", tmp_path / "r", "-q")))
     assert date.fromisoformat(found.made)
+
+
+def test_costs_of_korean_beside_english_and_of_the_embeddings(tmp_path: Path, trained: Trained) -> None:
+    """Parallel files without --text are the text, too; the figures are those of counting by hand."""
+    for name, lines in (("ko", "하늘\n물이 맑다\n"), ("en", "sky\nclear water\n")):
+        (tmp_path / f"{name}.txt").write_text(lines, encoding="utf-8")
+    sides = ["--parallel", str(tmp_path / "ko.txt"), str(tmp_path / "en.txt")]
+    folder = trained(train={"model": "bpe-bytes"})
+    done = koktok(
+        "report", f"ours={folder}", *sides, "--text", str(tmp_path), "--resamples", "0", "-o", tmp_path / "r", "-q"
+    )
+    assert done.returncode == 0, done.stderr
+    made = Report.from_json((tmp_path / "r/report.json").read_text(encoding="utf-8"))
+    tokenizer, row = load(folder), made.rows[0]
+    korean, english = (
+        sum(map(len, tokenizer.encode_ids(lines))) for lines in (["하늘", "물이 맑다"], ["sky", "clear water"])
+    )
+    assert row.values["parity"].value == pytest.approx(korean / english)
+    assert row.values["bytes_per_token@ko"].value == pytest.approx(19 / korean)
+    assert row.values["tokens_per_char@en"].value == pytest.approx(english / 14)
+    parameters = [cell.value for cell in sections_of(made)["embeddings"].tables[0].rows[0][1]]
+    assert parameters == [row.vocab_size * wide for wide in (576, 2048, 8192, 16384)]
+    page = (tmp_path / "r/report.html").read_text(encoding="utf-8")
+    assert all(title in page for title in ("Parameters of the embeddings", "UTF-8 bytes per token"))
+    short = tmp_path / "short"
+    short.write_text("sky\n", encoding="utf-8")
+    wrong = koktok("report", str(folder), *sides[:2], str(short), "-o", tmp_path / "w", "-q")
+    assert wrong.returncode == 2
+    assert "expected as many lines on both sides" in wrong.stderr
+    alone = koktok("report", str(folder), *sides, "--resamples", "0", "-o", tmp_path / "a", "-q")
+    assert [text.name for text in Report.from_json((tmp_path / "a/report.json").read_text()).texts] == ["ko"], (
+        alone.stderr
+    )
