@@ -24,7 +24,7 @@ SHOWN: Final = {
     "SentencePiece BPE, spaces only": "SentencePiece BPE, split on spaces only",
     "HF Unigram": "Hugging Face Unigram",
     "HF byte-level BPE": "Hugging Face byte-level BPE",
-    "Kiwi SwTokenizer": "Kiwi SwTokenizer ({round_trip} of lines come back)",
+    "Kiwi SwTokenizer": "Kiwi SwTokenizer (decodes {round_trip} of the lines exactly)",
     "koktok's cuts, SentencePiece Unigram": "koktok's cuts under SentencePiece's Unigram trainer",
     "syllables": "one token per syllable",
     "koktok lm": "**koktok** `lm`, the default",
