@@ -2,6 +2,7 @@
 
     python -m eval.extend DATA [--bases package:qwen3,package:llama3,package:o200k_base,package:mistral-v1]
         [--sizes 8192] [--nu 0,0.5,0.75,0.85,1] [--other-mb 100] [--report FILE]
+    python -m eval.extend DATA --model MODEL --work FOLDER ...    bits per byte of a model, see eval/extended_model.py
 
 DATA is a folder with `text/`, or `corpus:bench-ko`; all rows learn from the same lines and are counted on the same held-out ones. Rows:
 
@@ -32,8 +33,9 @@ from typing import Any
 
 import numpy as np
 
+from eval.extended_model import bits_of_model
 from eval.machine import Told, machine
-from eval.texts import data_of, split
+from eval.texts import CAP, data_of, split
 from koktok.corpora.fetch import fetch, texts
 from koktok.count.counting import read
 from koktok.extension.base_text import prepare
@@ -246,7 +248,20 @@ def main() -> None:
     parser.add_argument("--nu", default="0,0.5,0.75,0.85,1")
     parser.add_argument("--other-mb", type=int, default=100)
     parser.add_argument("--report", type=Path)
+    of_model = parser.add_argument_group("bits per byte of a model")
+    of_model.add_argument("--model", help="a folder, a GGUF file, or package:NAME")
+    of_model.add_argument("--work", type=Path, help="folder for the model and its extensions")
+    of_model.add_argument("--cap", type=int, default=CAP, help="eojeols that are read of each file")
+    of_model.add_argument("--held-kb", type=int, default=40, help="held-out text of each language")
+    of_model.add_argument("--steps", type=int, default=200, help="windows that new rows are trained on")
+    of_model.add_argument("--rate", type=float, default=0.003)
+    of_model.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    if given.model:
+        if given.work is None:
+            parser.error("expected --work FOLDER with --model; add --work FOLDER")
+        bits_of_model(given)
+        return
     say = Told(given.report)
     train, by_file = split(data_of(given.data) / "text")
     lines = [line for some in by_file.values() for line in some]
