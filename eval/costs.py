@@ -15,7 +15,7 @@ from pathlib import Path
 from eval.machine import Told
 from koktok.corpora.fetch import find, is_held_out
 from koktok.metrics import Parallel, Settings, Text
-from koktok.report.measure import Material, entries_of, measure
+from koktok.report.measure import ReportMaterial, entries_of, measure
 from koktok.report.tables import SHAPES, sections_of
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     pairs = [pair for pair in zip(*sides, strict=True) if is_held_out(recipe, "".join(pair[0].split()))]
     parallel = Parallel([korean for korean, _ in pairs], [english for _, english in pairs])
     beside = Text.of({"English": parallel.other})
-    material = Material(text=Text.of({"Korean": parallel.korean}), parallel=parallel, english=beside)
+    material = ReportMaterial(text=Text.of({"Korean": parallel.korean}), parallel=parallel, english=beside)
     report = measure(entries_of(given.specs), material, Settings(resamples=0))
     shown = ("bytes_per_token", "tokens_per_char", "fertility", "english_fertility", "parity")
     embeddings = {row.number: cells for row, cells in sections_of(report)["embeddings"].tables[0].rows}

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from eval.machine import Told, machine
-from eval.texts import data_of, parts
+from eval.texts import data_of, parts, runs, size_of
 from koktok.extension.embeddings import METHODS, apply_extension, weights_of
 from koktok.extension.extend import extend
 from koktok.extension.extension_files import read_extension
@@ -41,14 +41,9 @@ WINDOW = 500
 
 def windows(lines: Iterable[str], size: int = WINDOW) -> Iterator[str]:
     """Yield runs of whole lines of at least `size` bytes; what is left at the end is dropped."""
-    held: list[str] = []
-    n = 0
-    for line in lines:
-        held.append(line)
-        n += len(line.encode()) + 1
-        if n >= size:
-            yield "\n".join(held) + "\n"
-            held, n = [], 0
+    for run in runs(lines, size):
+        if sum(map(size_of, run)) >= size:
+            yield "\n".join(run) + "\n"
 
 
 def taken(by_source: Iterable[Sequence[str]], most: int, size: int = WINDOW) -> list[str]:
@@ -212,7 +207,7 @@ def bits_of_model(given: Namespace) -> None:
     say(f"{machine()}\n")
     say(
         f"{gguf_of(given.model).name}, {record.size - record.base.size:,} new pieces from "
-        f"{sum(len(line.encode()) + 1 for line in lines) / 1e6:.1f} MB; "
+        f"{sum(map(size_of, lines)) / 1e6:.1f} MB; "
         f"held out: {n['Korean']:,} bytes of Korean, {n['English']:,} of English ({name}), windows of {WINDOW} bytes\n"
     )
     say("| rows | Korean, tokens | bits per byte | English, tokens | bits per byte |\n|---|---|---|---|---|")

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from koktok.corpora.fetch import fetch, texts
@@ -60,6 +60,25 @@ def split(folder: Path, cap: int = CAP, draw: int = 0) -> tuple[list[str], dict[
     """Training lines, and held-out lines by file, as `parts` has them."""
     train, held = parts(folder, cap, draw)
     return [line for lines in train.values() for line in lines], held
+
+
+def size_of(line: str) -> int:
+    """Bytes, the line feed counted."""
+    return len(line.encode()) + 1
+
+
+def runs(lines: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Neighbouring lines of so many bytes or more; the last run may have fewer."""
+    run: list[str] = []
+    held = 0
+    for line in lines:
+        run.append(line)
+        held += size_of(line)
+        if held >= size:
+            yield run
+            run, held = [], 0
+    if run:
+        yield run
 
 
 def parts(folder: Path, cap: int = CAP, draw: int = 0) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

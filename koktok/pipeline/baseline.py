@@ -37,6 +37,17 @@ THREADS: Final = 4
 """Threads of SentencePiece's trainer; fixed, because its Unigram pieces depend on the number."""
 
 
+def plain_of(model: str) -> str:
+    """Return what a kind of model is compared with.
+
+    Examples
+    --------
+    >>> plain_of("unigram"), plain_of("bpe-bytes")
+    ('SentencePiece, its defaults', 'plain byte-level BPE')
+    """
+    return "plain byte-level BPE" if model == "bpe-bytes" else "SentencePiece, its defaults"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """The table at the end of a training."""
