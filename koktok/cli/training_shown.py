@@ -270,7 +270,7 @@ def note_comparison(training: Training, progress: ConsoleProgress) -> None:
     """What the comparison will take."""
     words = len(training.reading.train)
     progress.note(
-        f"training {plain_of(training.tokenizer.recipe.train.model)}, on the same {words:,} distinct words, for comparison: about "
+        f"training {plain_of(training.tokenizer.recipe.train.model)} on the same {words:,} distinct words, for comparison: about "
         f"{max(1, round(words * SECONDS_A_WORD))} s (--no-compare leaves it out)"
     )
     progress("compare", 0, None)

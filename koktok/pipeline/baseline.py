@@ -43,9 +43,9 @@ def plain_of(model: str) -> str:
     Examples
     --------
     >>> plain_of("unigram"), plain_of("bpe-bytes")
-    ('SentencePiece, its defaults', 'plain byte-level BPE')
+    ('SentencePiece', 'plain byte-level BPE')
     """
-    return "plain byte-level BPE" if model == "bpe-bytes" else "SentencePiece, its defaults"
+    return "plain byte-level BPE" if model == "bpe-bytes" else "SentencePiece"
 
 
 @dataclass(frozen=True)
