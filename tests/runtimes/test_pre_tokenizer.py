@@ -20,7 +20,7 @@ from koktok import load
 from koktok.model.definition import Definition
 from koktok.model.vocab import BYTE_CHARS, Vocab, spell
 from koktok.runtimes.huggingface.normalizer import normalizer_node
-from koktok.runtimes.huggingface.pre_tokenizer import SEPARATOR, cutting, set_apart
+from koktok.runtimes.huggingface.pre_tokenizer import APART, SEPARATOR, cutting, set_apart
 from koktok.runtimes.huggingface.tokenizer_json import tokenizer_json
 from koktok.text.normalize import Normalizer
 from koktok.text.prefix import CUT_MARK
@@ -143,10 +143,37 @@ def test_trained_kinds_need_no_pattern(recipe: dict[str, Any], trained: Callable
     folder = trained(**recipe)
     node = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["pre_tokenizer"]
     if load(folder).prefix == "first":
-        assert [step["type"] for step in node["pretokenizers"]] == ["Metaspace", "Split"]
+        assert [step["type"] for step in node["pretokenizers"][:2]] == ["Metaspace", "Split"]
+        assert node["pretokenizers"][2:] == ([] if "superwords" in recipe.get("train", {}) else [APART])
         assert node["pretokenizers"][1]["pattern"] == {"Regex": CUT_MARK}, "a literal, which every engine runs"
     else:
         assert node is None
+
+
+@pytest.mark.parametrize("style", ["plain", "bert", "roberta"])
+@pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes", "wordpiece"])
+def test_word_ids_count_words(model: str, style: str, trained: Callable[..., Path]) -> None:
+    folder = trained(**{**MODELS[model], "special": {"style": style}})
+    engine = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    for text in ("나는 집에 간다", "나는  집에 간다")[
+        : 1 if model == "bpe-bytes" else 2
+    ]:  # its pattern cuts between two spaces
+        words = engine.encode(text, add_special_tokens=False)
+        assert list(dict.fromkeys(words.word_ids)) == [0, 1, 2]
+
+
+def test_a_folder_of_an_earlier_version_loads(trained: Callable[..., Path], tmp_path: Path) -> None:
+    """Without the seal, which the earlier version wrote for its own bytes."""
+    tokenizer = load(trained(**MODELS["unigram"]))
+    tokenizer.save(tmp_path / "old")
+    file, mark = tmp_path / "old/tokenizer.json", tmp_path / "old/koktok.toml"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    assert content["pre_tokenizer"]["pretokenizers"].pop() == APART
+    file.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+    lines = [line for line in mark.read_text(encoding="utf-8").splitlines() if not line.startswith("seal")]
+    mark.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "old/koktok.sha256").unlink()
+    assert load(tmp_path / "old").encode("나는  집에").ids == tokenizer.encode("나는  집에").ids
 
 
 def test_no_trained_kind_has_a_pattern_that_tokenizers_1_does_not_run(trained: Callable[..., Path]) -> None:

@@ -51,15 +51,16 @@ def cutting(
     """
     if prefix == "first":
         nodes, cuts = cutting(vocab, pattern, always_cut=always_cut or set_apart(vocab, pattern) != [])
-        steps = [] if cuts is None else cuts.get("pretokenizers", [cuts])
-        return nodes, _sequence([*FIRST_SPACE, *steps])
+        if cuts is None:
+            return nodes, sequence([*FIRST_SPACE, *([] if any(map(_CROSSES, vocab.pieces)) else [APART])])
+        return nodes, sequence([*FIRST_SPACE, *cuts.get("pretokenizers", [cuts])])
     node = pattern.to_hf()
     if always_cut or not pattern.bigram:
         return [], _by_regex(vocab, node)
     level = [_LEVEL] * vocab.bytewise
     apart = set_apart(vocab, pattern)
     if apart is not None:
-        return [], _sequence([*(_split({"String": char}) for char in apart), *level])
+        return [], sequence([*(_split({"String": char}) for char in apart), *level])
     # WordPiece drops spaces, so one more does no harm.
     separator = " " if vocab.kind == "wordpiece" else SEPARATOR
     # If the pattern itself cuts a special token, no part of a word spells it.
@@ -73,7 +74,7 @@ def cutting(
         level = []
         nodes += [{"type": "ByteLevel"}, {"type": "Replace", "pattern": {"String": spell(SEPARATOR)}, "content": " "}]
         separator = " "
-    return nodes, _sequence([{"type": "CharDelimiterSplit", "delimiter": separator}, *level])
+    return nodes, sequence([{"type": "CharDelimiterSplit", "delimiter": separator}, *level])
 
 
 def _by_regex(vocab: Vocab, node: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def _by_regex(vocab: Vocab, node: dict[str, Any]) -> dict[str, Any]:
         steps.append(_LEVEL)
     elif vocab.kind == "wordpiece":
         steps.append(_split({"Regex": " "}) | {"behavior": "Removed"})
-    return _sequence(steps) or node
+    return sequence(steps) or node
 
 
 _LEVEL: Final = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
@@ -101,8 +102,16 @@ FIRST_SPACE: Final = (
     _split({"Regex": CUT_MARK}) | {"behavior": "Removed"},  # as a `String` transformers.js would keep it
 )
 
+APART: Final = _split({"Regex": " +[^ ]*"})
+"""Cuts before the spaces of every word, so that `word_ids` counts words. `Metaspace` with `split` would also cut between two spaces,
+which pieces hold."""
 
-def _sequence(steps: list[dict[str, Any]]) -> dict[str, Any] | None:
+_CROSSES: Final = re.compile("[^ ] ").search
+"""Finds the place where a piece goes on into the next word."""
+
+
+def sequence(steps: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The pre_tokenizer that runs these one after another."""
     return {"type": "Sequence", "pretokenizers": steps} if steps[1:] else steps[0] if steps else None
 
 

@@ -24,7 +24,7 @@ from koktok.model.definition import Definition
 from koktok.model.special import Style
 from koktok.model.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, VocabKind, splits
 from koktok.runtimes.huggingface.normalizer import normalizer_node
-from koktok.runtimes.huggingface.pre_tokenizer import FIRST_SPACE, cutting
+from koktok.runtimes.huggingface.pre_tokenizer import APART, FIRST_SPACE, cutting, sequence
 from koktok.runtimes.limits import first_that_holds
 from koktok.text.prefix import CUT_MARK, GUARD, START, Prefix
 
@@ -72,8 +72,15 @@ def tokenizer_json(one: Definition) -> str:
 
 
 def differs(text: str, one: Definition) -> str:
-    """The first part of a tokenizer.json that decides ids and is not that of the tokenizer, or ''."""
+    """The first part of a tokenizer.json that decides ids and is not that of the tokenizer, or ''.
+
+    Earlier versions did not cut words apart where that changes no id.
+    """
     content, ours = json.loads(text), json.loads(tokenizer_json(one))
+    if ours["pre_tokenizer"] == sequence([*FIRST_SPACE, APART]) and content.get("pre_tokenizer") == sequence(
+        [*FIRST_SPACE]
+    ):
+        ours["pre_tokenizer"] = content["pre_tokenizer"]
     parts = ("added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor")
     return next((part for part in parts if content.get(part) != ours[part]), "")
 
@@ -352,7 +359,7 @@ def in_version_2(text: str, roles: Mapping[str, str]) -> str:
     content = json.loads(text) | {"version": "2.0", "role_to_token": dict(roles)}
     steps = (content["pre_tokenizer"] or {}).get("pretokenizers")
     if steps and steps[: len(FIRST_SPACE)] == [*FIRST_SPACE]:
-        if steps[len(FIRST_SPACE) :]:
+        if steps[len(FIRST_SPACE) :] not in ([], [APART]):
             raise ArtifactError(
                 "no tokenizer.json of version 2.0: tokenizers 1.0 inserts the space before the first word only where no other "
                 "pre-tokenizer follows, and this vocabulary has one",
