@@ -153,6 +153,9 @@ class CorpusError(KoktokError):
 class VocabSizeError(KoktokError, ValueError):
     """A vocabulary size above what the text can give, or below what it needs."""
 
+    possible: int = 0
+    """A size that the text can give, as far as was seen."""
+
 
 class AnalyserError(KoktokError, RuntimeError):
     """The morphological analyser failed."""

@@ -54,8 +54,9 @@ def alphabet_of(
     coverage: float = 0.9995,
     required: str | Iterable[str] = "auto",
     bytewise: bool = False,
+    check: bool = True,
 ) -> tuple[str, ...]:
-    """The characters that must be pieces, in code-point order.
+    """The characters that must be pieces, in code-point order; without `check` even if there is no room for them.
 
     Where pieces are spelled in bytes, bytes are there for whatever has no piece, so that characters take three quarters of the
     ids at most, the commonest first; the others stay for longer pieces.
@@ -89,7 +90,8 @@ def alphabet_of(
     if required == "auto" and vocab_size >= SMALL and len(missing) * MOST <= slots - len(spelled):
         wanted |= missing
         spelled.update(joined_bytes(missing) if bytewise else missing)
-    check_size(vocab_size, len(spelled) + taken)
+    if check:
+        check_size(vocab_size, len(spelled) + taken)
     return tuple(sorted(wanted))
 
 
@@ -141,24 +143,16 @@ def digit_groups(pattern: Pattern, vocab_size: int) -> tuple[str, ...]:
     return tuple(f"{number:0{size}}" for size in (2, 3) for number in range(10**size))
 
 
-def check_size(
-    size: int, smallest: int, largest: int | None = None, pieces: str = "pieces", *, safe: int | None = None
-) -> None:
-    """Refuse a vocabulary size that a text cannot give.
-
-    `safe` is for a largest size that is that of the candidates for this size: a smaller one may have fewer.
-    """
+def check_size(size: int, smallest: int, largest: int | None = None, pieces: str = "pieces") -> None:
+    """Refuse a vocabulary size that a text cannot give; the largest is that of this size, and a smaller one may have fewer pieces."""
     if size < smallest:
         raise VocabSizeError(
             f"expected at least {smallest:,} ids (bytes, special tokens and required characters), got {size:,}",
             hint=f"--vocab-size {smallest} or more",
         )
     if largest is not None and size > largest:
-        if safe is not None:
-            raise VocabSizeError(
-                f"the text has too few {pieces} for {size:,} ids", hint=f"--vocab-size {safe}, or more text"
-            )
-        raise VocabSizeError(
-            f"a vocabulary of {size:,} ids is too large; the maximum for this text is {largest:,} (it has no more {pieces})",
-            hint=f"--vocab-size {largest}",
+        error = VocabSizeError(
+            f"the text has too few {pieces} for {size:,} ids", hint=f"--vocab-size {largest}, or more text"
         )
+        error.possible = largest
+        raise error

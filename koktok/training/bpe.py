@@ -171,6 +171,7 @@ class Merged(Trial):
     """Pieces with the merges that lead to them."""
 
     learner: Learner
+    uses: NDArray[Any]
 
 
 class BpeSelection(Selection[Merged]):
@@ -214,7 +215,13 @@ class BpeSelection(Selection[Merged]):
             learner.learn(words, name="rest", allows=allows)
         cut = np.zeros(int(self.lattice.node[-1]), bool)
         cut[self._node] = words.symbol != INSIDE
-        return Merged(alive, factors, learner.vocab(), cut, self._tokens(words), learner)
+        known = words.symbol >= 0
+        times = np.bincount(words.symbol[known], words.weight[known], len(learner.pieces))[len(learner.letters) :]
+        return Merged(alive, factors, learner.vocab(), cut, self._tokens(words), learner, times)
+
+    def uses(self, trial: Merged) -> NDArray[Any]:
+        """How often each piece of two characters or more is used in the text."""
+        return trial.uses
 
     def finished(self, size: int, trial: Merged) -> tuple[Learnt, NDArray[np.bool_]]:
         """The merges of the trial."""

@@ -1,19 +1,12 @@
-"""The call of the trainer that a recipe names, and the check of a vocabulary size before words are analysed."""
+"""The call of the trainer that a recipe names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
-from koktok.count import Counts
-from koktok.model.vocab import BYTE_PIECES
-from koktok.recipe import Recipe
-from koktok.segment.segmented import SegmentedCounts
 from koktok.training.alphabet import check_size
 from koktok.training.baselines import train_simple
 from koktok.training.bpe import train_bpe
-from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.job import COUNTED, Job, Learnt
 from koktok.training.log import account
 from koktok.training.spm import train_spm
@@ -43,28 +36,3 @@ def train(job: Job) -> Learnt:
     # The default trainer's account is its own: it decodes all words, in compiled code.
     own = {} if "boundaries" in learnt.log else account(job.counts, learnt.vocab)
     return Learnt(learnt.vocab, {"trainer": name, "vocab_size": learnt.vocab.size, **learnt.log, **own})
-
-
-def check_counts(counts: Counts, recipe: Recipe) -> None:
-    """Refuse a vocabulary size that these words cannot give, before they are analysed.
-
-    The largest size is an upper bound: cuts exclude some more pieces (one in ten of a small text), so a training may still
-    fail for lack of pieces.
-    """
-    options = recipe.train
-    if options.model not in ("unigram", "unigram-em", "bpe") or recipe.spelled:
-        return
-    job = Job.of(SegmentedCounts.uncut(counts), recipe, recipe.pattern)
-    assert job.alphabet is not None, "these models list one"
-    lengths = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
-    whole = int(((lengths > 1) & (lengths <= options.max_piece_length) & (counts.n > 1)).sum())
-    if options.model != "unigram" or options.superwords or whole >= options.vocab_size:
-        return  # whole words alone are candidates enough
-    policy = CandidatePolicy(
-        min_count=2, max_length=options.max_piece_length, aligned=False, coverage=1e-9, crosses=job.crosses
-    )
-    found = mine(job.counts, policy, job.alphabet)
-    beside = len(BYTE_PIECES) + len(recipe.special_tokens) + int(found.required.sum())
-    largest = beside + len(found.pieces) - found.n_chars
-    # Cuts take up to a third of the candidates of a small text: the way between the sizes is safe.
-    check_size(options.vocab_size, beside, largest, "candidates", safe=(beside + largest) // 2)

@@ -82,7 +82,12 @@ class Job:
         blocklist = Blocklist(options.blocklist, personal, JUNK if options.junk == "drop" else ())
         by_pattern = kind not in COUNTED and not row.bytewise and options.backend != "spm"
         n_bytes = 0 if row.marked else len(BYTE_PIECES)
-        alphabet = None if kind in UNLISTED else _alphabet(counts, recipe, n_bytes, bytewise=row.bytewise)
+        # A character has up to two pieces in a WordPiece, which checks the size by itself.
+        alphabet = (
+            None
+            if kind in UNLISTED
+            else _alphabet(counts, recipe, n_bytes, bytewise=row.bytewise, check=not row.marked)
+        )
         strings = _strings(recipe, pattern, blocklist)
         if strings and alphabet is not None:
             alphabet = tuple(sorted({*alphabet, *"".join(strings)}))
@@ -150,7 +155,7 @@ class Learnt:
     merges: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
-def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise: bool) -> tuple[str, ...]:
+def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise: bool, check: bool) -> tuple[str, ...]:
     rare = MODERN_JAMO if recipe.jamo == "fallback" else ""
     options = recipe.train
     found = alphabet_of(
@@ -160,6 +165,7 @@ def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise
         coverage=options.character_coverage,
         required=MODERN_JAMO if recipe.spelled else options.required,
         bytewise=bytewise,
+        check=check,
     )
     return tuple(sorted({*found, *rare})) if rare else found
 

@@ -39,6 +39,9 @@ from koktok.training.unigram_point import Point, chosen
 MODEL_TRIALS = 5
 """Trials with a model at most; one or two are usual."""
 
+SEEN = 5
+"""A piece that is used less often than this is counted as rare: nobody learns much of a word from four examples."""
+
 SWAP = 0.05
 """Share of the vocabulary that a trial may swap."""
 
@@ -82,6 +85,10 @@ class Selection(ABC, Generic[T]):
     @abstractmethod
     def fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: T | None) -> T:
         """Train the model to segment as these pieces do at least cost; quicker where a trial with nearly the same ones is known."""
+
+    @abstractmethod
+    def uses(self, trial: T) -> NDArray[Any]:
+        """How often each piece of two characters or more is used in the text."""
 
     @abstractmethod
     def finished(self, size: int, trial: T) -> tuple[Learnt, NDArray[np.bool_]]:
@@ -193,7 +200,12 @@ class Selection(ABC, Generic[T]):
             asked, met = targets.wants[worst], targets.missed(figures) <= FAR
             weights |= {"target": point.shown(worst), "asked": asked, "met": met}
         node = self.lattice.node
-        return {"outcome": weights, **describe(self.counts, trial.vocab, node, trial.cut, trial.tokens)}
+        rare = int((self.uses(trial) < SEEN).sum())
+        return {
+            "outcome": weights,
+            "rare_pieces": rare,
+            **describe(self.counts, trial.vocab, node, trial.cut, trial.tokens),
+        }
 
 
 # ── points and sizes ──────────────────────────────────────────────────────────────────────────────────────────────────

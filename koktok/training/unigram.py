@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,7 @@ class UnigramSelection(Selection[Scored]):
         largest = inside + across
         while largest > inside and largest > inside + int((largest - beside) * share):
             largest -= 1  # of a smaller vocabulary fewer pieces may cross spaces
-        # A smaller size may ask for fewer characters, and then has fewer candidates: the way between is safe.
-        smallest = beside + candidates.n_required
-        check_size(size, smallest, largest, "candidates", safe=(smallest + largest) // 2)
+        check_size(size, beside + candidates.n_required, largest, "candidates")
 
     def fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: Scored | None) -> Scored:
         """Train the scores of these pieces."""
@@ -74,6 +73,12 @@ class UnigramSelection(Selection[Scored]):
             pool=self.pool,
         )
         return self._decoded(alive, factors, score, lattice)
+
+    def uses(self, trial: Scored) -> NDArray[Any]:
+        """How often each piece of two characters or more is used in the text."""
+        longer = trial.alive.copy()
+        longer[: self.candidates.n_chars] = False
+        return trial.uses[longer]
 
     def _vocab(self, alive: NDArray[np.bool_], score: NDArray[np.float64]) -> Vocab:
         kept = alive.copy()

@@ -266,7 +266,7 @@ BAD = [
     ("train {jsonl} --field body", 1, "body"),
     ("train {text} --vocab-size many", 2, "expected a number of ids, such as 32000 or 32k, got `many`"),
     ("train {text} --vocab-size 300", 1, "--vocab-size"),
-    ("train {text} --vocab-size 90000", 1, "too few candidates for 90,000 ids\nhint: --vocab-size 3104, or more"),
+    ("train {text} --vocab-size 90000", 1, "too few candidates for 90,000 ids\nhint: --vocab-size 1392, or more"),
     ("train {text} --model lstm", 2, "`train.model` is 'lstm'"),
     ("train {text} --model word --backend spm", 2, "--backend koktok"),
     ("train {text} --log {folder}/none/log", 1, "--log json"),

@@ -148,7 +148,10 @@ def test_lines_records_and_columns_follow_the_rules_of_one_machine(spark: Any, t
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
     koktok("count", folder, "--holdout-by", "documents", "--holdout", 0.5, "--runs", "-o", one, "-q")
     told = count_to_files(read_text(spark, [str(folder)]).repartition(5), many, holdout=0.5, runs=True)
-    assert (told.lines, told.bad_lines) == (2 * 5 + 2 * 6, 4)  # a record that ends with a line break has an empty line behind it
+    assert (told.lines, told.bad_lines) == (
+        2 * 5 + 2 * 6,
+        4,
+    )  # a record that ends with a line break has an empty line behind it
     assert CountFile.open(one).about.sources == CountFile.open(many).about.sources
     assert one.read_bytes() == many.read_bytes()
     assert runs_file(one).read_bytes() == runs_file(many).read_bytes()

@@ -99,12 +99,10 @@ def train(name: str) -> Tokenizer:
     lines = [line for file in ("essay", "dialogue") for line in (MINI / f"{file}.txt").read_text("utf-8").splitlines()]
     recipe = Recipe().changed(**RECIPES[name], holdout=0.0)
     recipe = recipe.changed(train={"vocab_size": 1000, "required": "none", "character_coverage": 0.9})
-    for _ in range(4):
-        try:
-            return train_tokenizer(lines, recipe).tokenizer
-        except VocabSizeError as error:
-            recipe = recipe.changed(train={"vocab_size": int(error.hint.split()[1])})
-    raise SystemExit(f"no size fits {name}")
+    try:
+        return train_tokenizer(lines, recipe).tokenizer
+    except VocabSizeError as error:
+        return train_tokenizer(lines, recipe, vocab_size=int(error.hint.split()[1].strip(","))).tokenizer
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -108,6 +109,26 @@ def test_required_syllables_are_pieces_where_there_is_room(tmp_path: Path) -> No
     assert {"뷔", "①", "㎡"} <= {*train([source], recipe).tokenizer.vocab.pieces}
     with pytest.raises(VocabSizeError, match=r"at least 2,[78]\d\d ids.*\nhint: vocab_size=2[78]\d\d or more"):
         train([source], recipe.changed(train={"vocab_size": 2000}))
+
+
+@pytest.mark.parametrize("model", ["unigram", "unigram-em", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word"])
+@pytest.mark.parametrize("size", [100, 90_000])
+def test_the_size_in_the_hint_trains(size: int, model: str) -> None:
+    """A smaller vocabulary asks for fewer characters, so that the text may have fewer pieces for it."""
+    recipe = PLAIN.changed(train={"model": model, "vocab_size": size})
+    lines = TEXT.splitlines() * 5
+    try:
+        train(lines, recipe)
+    except VocabSizeError as error:
+        size = int(error.hint.split()[1].strip(","))
+    assert train(lines, recipe, vocab_size=size).tokenizer.vocab.size == size
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
+def test_a_size_too_large_for_its_text_is_said(model: str, mini: list[str]) -> None:
+    told = [train(mini, vocab_size=size, model=model, holdout=0.0).notes for size in (2600, 7000)]
+    assert not told[0]
+    assert re.search(r"7,000 ids are many for this text: [3-6],\d{3} of them .* fewer than 5 times", "\n".join(told[1]))
 
 
 def test_addresses_teach_no_pieces_unless_they_are_wanted(tmp_path: Path) -> None:

@@ -88,12 +88,10 @@ def test_text_cannot_reach_a_special_token_that_it_was_trained_on(model: str) ->
     lines = [f"{special} 나는{special} 집에 {special}" for special in specials] * 30
     values = {"model": model, "vocab_size": 5000, "specials": specials, "required": "none"}
     recipe = Recipe().changed(train=values, segment={"segmenter": "whitespace"}, holdout=0.0)
-    tokenizer = None
-    while tokenizer is None:
-        try:
-            tokenizer = train(lines, recipe).tokenizer
-        except VocabSizeError as error:  # a smaller size has other merges, and perhaps fewer
-            recipe = recipe.changed(train={"vocab_size": int(error.hint.split()[1])})
+    try:
+        tokenizer = train(lines, recipe).tokenizer
+    except VocabSizeError as error:
+        tokenizer = train(lines, recipe, vocab_size=int(error.hint.split()[1].strip(","))).tokenizer
     text = " ".join(specials) + "".join(specials)
     reached = set(tokenizer.encode(text).ids) & set(tokenizer.vocab.special_ids.values())
     assert reached <= ({tokenizer.vocab.unknown_id} if model == "word" else set())
