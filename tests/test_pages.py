@@ -165,7 +165,7 @@ def test_every_option_of_train_stands_in_a_guide() -> None:
     options = {p.opts[0]: p.opts + p.secondary_opts for p in command.params if p.opts[0].startswith("--")}
     told = {name for name, forms in options.items() if any(re.search(rf"{form}(?![\w-])", guides) for form in forms)}
     assert {*options} - told <= SAID_BY_THE_HELP <= {*options}
-    rows = re.findall(r"^\| `(--[\w-]+)", (DOCS / "guides" / "train.md").read_text(encoding="utf-8"), re.M)
+    rows = re.findall(r"^\| `(--[\w-]+)", (DOCS / "guides" / "train-options.md").read_text(encoding="utf-8"), re.M)
     assert not {*rows} & SAID_BY_THE_HELP, "the guide says no more than the help"
 
 
