@@ -18,7 +18,7 @@ from eval.bits import Compared
 from eval.bits import Material as BitsMaterial
 from eval.kneser_ney import kneser_ney
 from eval.peers import PEERS, Peer, train_peer
-from eval.picture import draw
+from eval.picture import draw, draw_curves
 from eval.speed import SpeedReport
 from eval.suites import full, quick
 from eval.texts import base_lines, split
@@ -162,6 +162,9 @@ def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
     reports = sorted((ROOT / "eval" / "reports").glob("2026-11-26-bench-ko*.json.xz"))
     assert len(draw(reports, drawn)) == 12
     assert drawn.read_bytes() == (ROOT / "docs" / "images" / "tokens-f1.svg").read_bytes()
+    curves = [ROOT / "eval" / "reports" / name for name in ("2026-11-26-curve.json.xz", "2026-11-26-bench-ko.json.xz")]
+    for file in draw_curves(curves, tmp_path / "equal-tokens.svg"):
+        assert Path(file).read_bytes() == (ROOT / "docs" / "images" / Path(file).name).read_bytes()
 
 
 def test_full_reads_a_folder_and_keeps_blocks_apart(tmp_path: Path) -> None:
