@@ -102,7 +102,6 @@ def train(
     from koktok.pipeline.user_dictionary import with_dictionary
     from koktok.progress import ConsoleProgress
     from koktok.runtimes.folder import CARD, MARK, TOKENIZER
-    from koktok.training.log import summary
 
     chosen, dictionary = with_dictionary(chosen, user_dictionary or None)
     check_folder(out, TOKENIZER, CURVE if frontier else (CARD,))
@@ -133,8 +132,6 @@ def train(
         training.save(out, compared.rows, force=force)
     if not quiet:
         shown.print_training(training, compared, out)
-    for line in summary(training.log):
-        progress.note(line)
     if log is not None:
         shown.write_log(
             log, {**training.log, "stages_seconds": training.seconds, "digest": training.tokenizer.vocab.digest()}

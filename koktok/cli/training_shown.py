@@ -32,7 +32,7 @@ NO_HANGUL = "Fewer tokens make sequences shorter. The held-out words have no Han
 MIXED = 0.1
 """Share of the bytes from which Hangul and Latin both count, so that the tokens of each script are shown."""
 
-LINES = 5
+LINES = 3
 """Held-out lines that are shown."""
 
 LONGER = 1.03

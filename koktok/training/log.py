@@ -23,9 +23,6 @@ from koktok.training.superwords import crosses_space
 MEASURED = 20_000
 """Distinct words that are encoded, the most frequent first: over .8 of running Korean text, in about a second."""
 
-SHOWN = 6
-"""Lengths of pieces, and kinds of boundary, that the summary names."""
-
 
 def shape_of(piece: str) -> str:
     """What a piece looks like: whether it begins a word, and whether it is Hangul."""
@@ -103,42 +100,3 @@ def _pieces(vocab: Vocab) -> dict[str, dict[str, int]]:
 
 def _boundaries(there: Sequence[float], lost: Sequence[float]) -> dict[str, dict[str, int]]:
     return {kind.label: {"n": int(there[kind]), "swallowed": int(lost[kind])} for kind in BoundaryKind if there[kind]}
-
-
-def summary(log: dict[str, Any]) -> list[str]:
-    r"""A training's log in a few lines for people.
-
-    Examples
-    --------
-    >>> boundaries = {"josa": {"n": 4, "swallowed": 3}, "eomi": {"n": 4, "swallowed": 1}}
-    >>> log = {"trainer": "bpe", "pieces_by_length": {"1": 9, "2": 5}, "boundaries": boundaries}
-    >>> print(*summary({**log, "stages": [{"stage": "morpheme", "merges": 5}]}), sep="\n")
-    bpe: 5 merges (morpheme 5)
-    pieces by length: 1: 9, 2: 5
-    boundaries kept: eomi 75%, josa 25%
-    """
-    done = []
-    if "candidates" in log:
-        done.append(f"{log['candidates']:,} candidates")
-    if "rounds" in log:
-        done.append(f"{len(log['rounds'])} rounds")
-    if "stages" in log:
-        stages = log["stages"]
-        named = ", ".join(f"{stage['stage']} {stage['merges']:,}" for stage in stages if "stage" in stage)
-        done.append(f"{sum(stage['merges'] for stage in stages):,} merges" + (f" ({named})" if named else ""))
-    lines = [f"{log['trainer']}: {', '.join(done) or 'a list of the most frequent units'}"]
-    lengths = log["pieces_by_length"]
-    longest = sum(n for length, n in list(lengths.items())[SHOWN:])
-    shown = [f"{length}: {n:,}" for length, n in list(lengths.items())[:SHOWN]]
-    lines.append("pieces by length: " + ", ".join(shown + ([f"longer: {longest:,}"] if longest else [])))
-    kept = {kind: 1 - row["swallowed"] / row["n"] for kind, row in log["boundaries"].items() if row["n"]}
-    often = sorted(kept, key=lambda kind: (-log["boundaries"][kind]["n"], kind))[:SHOWN]
-    if often:
-        lines.append("boundaries kept: " + ", ".join(f"{kind} {kept[kind]:.0%}" for kind in often))
-    if log.get("dead_pieces_replaced"):
-        lines.append(f"{log['dead_pieces_replaced']:,} unused pieces were replaced")
-    if "gaps" in log:
-        lines.append(
-            f"{log['gaps']['inside'] / max(1, log['gaps']['n']):.1%} of the spaces lie inside a token (superwords)"
-        )
-    return lines
