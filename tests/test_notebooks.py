@@ -23,6 +23,7 @@ def kernel() -> Iterator[KernelManager]:
     manager.shutdown_kernel(now=True)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, kernel: KernelManager) -> None:

@@ -24,7 +24,7 @@ from koktok.extension.extension_files import (
     read_extension,
 )
 from koktok.extension.laws import proof
-from koktok.extension.learn import NU, ExtendOptions, SizePoint, learn
+from koktok.extension.learn import NU, UNRECORDED, ExtendOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
 from koktok.progress import OnProgress, silent
 from koktok.runtimes.huggingface.auto_tokenizer import not_carried
@@ -104,12 +104,8 @@ def extend(
         "policy": policy,
         "segmenter": analyser.signature(),
         "blocklist": blocklist.digest(),
-        "min_count": settings.min_count,
         "counts": reading.train.digest(),
-        "pad_to": settings.pad_to,
-        "init": settings.init,
-        "keep": settings.keep,
-        "fill": settings.fill,
+        **settings.model_dump(exclude=UNRECORDED),
     }
     try:
         if not force:
@@ -144,7 +140,11 @@ def _is_learnt(folder: Path, base: Base, size: int, log: Mapping[str, Any]) -> b
         record = read_extension(folder)
     except ArtifactError:
         return False
-    known = {"base": record.base.sha256, "size": len(record.pieces), **{name: getattr(record, name) for name in log}}
+    known = {
+        "base": record.base.sha256,
+        "size": len(record.pieces),
+        **{name: getattr(record, name, None) for name in log},
+    }
     return known == {"base": digest_of(base.definition), "size": size, **log}
 
 

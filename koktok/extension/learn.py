@@ -84,6 +84,10 @@ class ExtendOptions(Options):
         return self.add or max(self.sizes, default=ADD)
 
 
+UNRECORDED: Final = {"add", "sizes", "nu", "pattern", "specials"}
+"""Options that extension.json tells by what became of them: its pieces, the `nu` that was found, the base."""
+
+
 @dataclass(frozen=True)
 class Piece:
     """A new piece."""

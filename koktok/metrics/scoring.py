@@ -380,7 +380,7 @@ def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int)
     return Difference.tested(whole_value, error, n - 1, n)
 
 
-_SHOWN = ("fertility", "chars_per_token", "unknown_eojeols", "fallback_bytes", "boundary_f1", "josa_recall")
+_SHOWN = ("fertility", "chars_per_token", "unknown_eojeols", "fallback_bytes", "boundary_f1", "recall_noun_particle")
 
 
 class Evaluation(dict[str, Scores]):

@@ -220,7 +220,7 @@ def segment_text(text: Any, recipe: Recipe, options: RunOptions, *, check: bool 
         with _timed(seconds, "normalize"):
             reading, words = training_words(counted, recipe, on_progress)
     trained_on = words.counts.at_least(1)
-    if check:
+    if check and not recipe.spelled:  # whose characters are jamo
         Job.of(SegmentedCounts.uncut(trained_on), recipe, recipe.pattern)
 
     with _timed(seconds, "segment"):

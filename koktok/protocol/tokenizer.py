@@ -183,14 +183,13 @@ class Tokenizer(Lookups, ABC):
         Parameters
         ----------
         to : str
-            "hf" or "tiktoken", a folder; "hf2", "spm" or "gguf", a file.
+            A library, as in `koktok export --help`.
         out : str or Path
-            A new path, or one that the same export wrote.
+            A new path, or one that the same export wrote; a folder for libraries that read one.
         force : bool
             Replace another export of koktok there.
         **options
-            Those of `koktok export --help`: `style` and others with "hf", `user_defined` with "spm", `name` with "tiktoken" and
-            "gguf", `into` with "gguf".
+            Those of `koktok export --help` for that library, such as `style="bert"`.
 
         Raises
         ------

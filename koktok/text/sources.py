@@ -14,10 +14,11 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from koktok.errors import InputError, UsageError, did_you_mean
@@ -94,6 +95,8 @@ def _files_at(asked: str, skipped: list[str]) -> list[Path]:
     if path.is_dir():
         return _folder(path, skipped)
     if path.exists():
+        if _is_output(path):
+            raise InputError(f"the output goes to `{path}`, which is to be read", hint="name another file behind >")
         return [path]
     if glob.has_magic(asked):
         # `Path.glob` takes no absolute pattern. An empty file is no error here: Spark leaves many.
@@ -171,13 +174,22 @@ def _fields(sources: Iterable[Source]) -> Iterator[tuple[Path, str | None]]:
 
 
 def _is_there(path: Path, skipped: list[str]) -> bool:
-    """Whether a path exists; the target of a link may be missing."""
+    """Whether a path exists, and is not where the output goes; the target of a link may be missing."""
     try:
-        path.stat()
+        why = ", where the output goes" if _is_output(path) else ""
     except OSError as error:
-        skipped.append(f"`{path}`: {error.strerror}")
-        return False
-    return True
+        why = f": {error.strerror}"
+    if why:
+        skipped.append(f"`{path}`{why}")
+    return not why
+
+
+def _is_output(path: Path) -> bool:
+    """Whether a file is the standard output, which grows as long as it is read."""
+    found = path.stat()
+    with suppress(OSError):
+        return S_ISREG(found.st_mode) and os.path.samestat(found, os.fstat(1))
+    return False
 
 
 def read(

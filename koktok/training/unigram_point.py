@@ -18,23 +18,37 @@ from koktok.training.lattice import CostWeights, nu_by_kind
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of the trainer."""
+    """One setting of the trainer; a preset is one in `PRESETS`, and a name in `Preset` of the recipe."""
 
     name: str
     lam: float = 1.0
+    """What a token costs."""
     mu: float = 0.5
+    """What a cut costs where there is no boundary."""
     nu: float | Mapping[str, float] = 0.5
+    """What a boundary inside a token costs, for all kinds or by kind; with a target it is scaled until that is met."""
     keep: Mapping[Group, float] | None = None
+    """Target: the shares of the boundaries that stay token boundaries."""
     tokens: float | None = None
+    """Target: tokens per eojeol, in place of `keep`."""
     at_least: bool = False
+    """Whether more boundaries than `keep` are as good: `nu` is then not scaled down."""
     rarity: float = 0.2
+    """How much less a boundary costs in words that are frequent, which a model learns whole."""
     min_count: int = 10
+    """Occurrences of a candidate."""
     max_length: int = 12
+    """Characters of a piece."""
     aligned: bool = True
+    """Whether a candidate must begin and end at a boundary somewhere in the text."""
     per_id: float = 0.0
+    """Candidates that there must be for each id; where `min_count` leaves fewer, rarer ones are taken as well."""
     sharp: float = 3.0
+    """How much the scores of a Unigram prefer the cheapest segmentation: its costs are multiplied by this for training them."""
     damping: float = 0.5
+    """Power of a word's count that its training of scores uses, so that frequent words do not decide alone."""
     epochs: int = crf.EPOCHS
+    """Rounds of training the scores."""
     respect: float = 3.0
     """BPE: what a join over a kept boundary loses, in places where it gains. At 1.5 a particle that stands in many words is joined
     where a few kept boundaries are against it (F1 .736 at 1.984 tokens; .749 at 1.980 with 3, .752 with 6)."""

@@ -447,6 +447,21 @@ def test_a_folder_is_trained_on_again_as_before(tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in (tmp_path / "my-tok").iterdir()} == files
 
 
+def test_what_is_written_is_not_read(tmp_path: Path) -> None:
+    """The output of a shell may lie in the folder that is read; it would grow for ever."""
+    (tmp_path / "a.txt").write_text("나는 집에\n", encoding="utf-8")
+    for words, code, told in (
+        (["normalize", "."], 0, "warning: not read: `out.txt`, where the output goes"),
+        (["normalize", "*.txt"], 0, ""),
+        (["normalize", "out.txt"], 1, "the output goes to `out.txt`, which is to be read"),
+    ):
+        with (tmp_path / "out.txt").open("w") as out:
+            command = [sys.executable, "-m", "koktok", *words]
+            done = subprocess.run(command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+        assert (tmp_path / "out.txt").read_text(encoding="utf-8") == ("" if code else "나는 집에\n")
+
+
 def test_nothing_gives_nothing(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").touch()
     for verb in (("encode", trained()), ("decode", trained()), ("normalize",), ("segment",)):

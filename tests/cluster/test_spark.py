@@ -102,7 +102,12 @@ def koktok(*words: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "partitions", [3, pytest.param(1, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
+    "partitions",
+    [
+        pytest.param(3, marks=pytest.mark.slow),
+        pytest.param(1, marks=pytest.mark.slow),
+        pytest.param(16, marks=pytest.mark.slow),
+    ],
 )
 def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitions: int) -> None:
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"

@@ -389,7 +389,7 @@ from koktok.files import write
 from koktok.model.vocab import Vocab
 from koktok.tokenizer import TrainedTokenizer
 
-out = sys.argv[1]
+out, stride = sys.argv[1], int(sys.argv[2])
 old, new = (TrainedTokenizer(Recipe(), Vocab.bpe("가나", [piece])) for piece in ("가나", "나가"))
 write._MOVING = 1 << 30
 tried, half, steps = threading.Event(), write.Product.is_half_written, 0
@@ -421,19 +421,22 @@ while True:
     assert found and found[0] in (old, new), steps
     if not stopped:
         break
-    steps += 1
+    steps += stride
 print(steps)
 """
 )
 
 
+@pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("others", [False, True])
-def test_a_reader_waits_for_a_writer_at_any_step(others: bool, tmp_path: Path) -> None:
-    """The writer is stopped before each thing that it asks of the system, and goes on when a reader has come."""
+def test_a_reader_waits_for_a_writer_at_any_step(others: bool, stride: int, tmp_path: Path) -> None:
+    """The writer is stopped before each thing (by default every third) that it asks of the system, and goes on when a reader has come."""
     out = TrainedTokenizer(Recipe(), Vocab.bpe("가", [])).save(tmp_path / "out")
     if others:
         (out / "model.safetensors").write_text("mine")
-    done = subprocess.run([sys.executable, "-c", LIVING, str(out)], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LIVING, str(out), str(stride)], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 20
     assert not others or (out / "model.safetensors").read_text() == "mine"

@@ -152,7 +152,7 @@ links = st.tuples(
 works = st.tuples(st.sampled_from([".tok.koktok", "tok/.koktok.koktok"]), st.just(""), st.booleans())
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(planted=st.lists(files | links | works, max_size=6))
 def test_opening_changes_nothing(
     planted: list[Any], trained: Trained, tmp_path_factory: pytest.TempPathFactory
