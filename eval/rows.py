@@ -21,7 +21,7 @@ from koktok.model.note import Note
 from koktok.model.tokens import Tokens
 from koktok.model.vocab import UNKNOWN
 from koktok.runtimes import LibraryTokenizer
-from koktok.runtimes.detect import IN_A_FOLDER
+from koktok.runtimes.folder import IN_A_FOLDER
 from koktok.runtimes.huggingface.tokenizer_json import parsed
 from koktok.tokenizer.open import load
 

@@ -37,7 +37,7 @@ from koktok.files import (
 )
 from koktok.model.tokens import running
 from koktok.progress import OnProgress
-from koktok.runtimes.detect import IN_A_FOLDER
+from koktok.runtimes.folder import IN_A_FOLDER
 from koktok.runtimes.huggingface.adapter import open_hf
 from koktok.runtimes.huggingface.config_files import IDS_OF_TOKENS, NAMING, files_beside, json_of, named_ids
 from koktok.tokenizer.open import load

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from koktok.errors import ArtifactError
 from koktok.files import read_bounded, typed
-from koktok.runtimes.folder import MARK
+from koktok.runtimes.folder import IN_A_FOLDER, MARK
 from koktok.runtimes.huggingface.config_files import has_merges
 from koktok.runtimes.runtime import RUNTIMES, Detected, kinds_of_file
-from koktok.runtimes.tiktoken.ranks import SPEC
-
-IN_A_FOLDER: Final = (
-    *("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "*.model"),
-    *("model.json", "vocab.json", "*.tiktoken", "tekken*.json"),
-)
-"""Files that are searched in a folder, the preferred ones first."""
 
 
 def detect(path: Path, kind: str = "") -> Detected:

@@ -8,16 +8,17 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.files import Product, checked, read_bounded, read_utf8
+from koktok.files import Product, checked, read_bounded, read_utf8, typed
 from koktok.model.vocab import Vocab
 from koktok.recipe import FORMAT, Recipe
 from koktok.runtimes.huggingface import tokenizer_json as hf
 from koktok.runtimes.sentencepiece import model_proto as sentencepiece
+from koktok.runtimes.tiktoken.ranks import SPEC
 
 MARK = "koktok.toml"
 """The file that marks a folder as koktok's."""
@@ -27,8 +28,11 @@ CARD = "README.md"
 _READ = ("special_tokens_map.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
 """Files that libraries read in the folder of a tokenizer."""
 
-FOREIGN = ("tokenizer.json", "*.model", "*.tiktoken", "vocab.txt", "vocab.json")
-"""Definition files of other tokenizers."""
+IN_A_FOLDER: Final = (
+    *("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "*.model"),
+    *("model.json", "vocab.json", "*.tiktoken", "tekken*.json"),
+)
+"""Files that define a tokenizer in a folder of others, the preferred ones first."""
 
 TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}))
 """The folder of a tokenizer, trained or imported, or of a frontier of some."""
@@ -112,8 +116,10 @@ _AGAIN = "copy the folder again, or train again"
 def read_mark(folder: Path) -> Mark:
     """Read the koktok.toml of a folder."""
     if not (folder / MARK).is_file():
-        foreign = next((name for name in FOREIGN if any(folder.glob(name))), "") if folder.is_dir() else ""
+        foreign = next((name for name in IN_A_FOLDER if any(folder.glob(name))), "") if folder.is_dir() else ""
         hint = f"koktok.load({str(folder)!r}) opens its {foreign} with its own library" if foreign else ""
+        if folder.is_file():
+            hint = f"koktok import {typed(folder)} --out FOLDER"
         raise _unreadable(folder, f"there is no {MARK} in it", hint or "koktok train TEXT --out FOLDER")
     text = read_utf8(folder / MARK)
     try:

@@ -77,8 +77,8 @@ class LibraryTokenizer(Tokenizer):
     """A tokenizer that its own library runs, with the calls of `koktok.Tokenizer`.
 
     An adapter is five functions: `read`, the ids and offsets of a text; `text_of`, the text of ids; `byte_table`, the bytes of
-    each id; `specials`; and `files`, its definition. `tokens` is how its vocabulary spells each id. An adapter may override
-    `ids`, `offsets` and `encode_lines`, which are for many lines, and `normalize`. `recipe`, `style`, `normalizer`, `pattern`,
+    each id; `tokens`, each id as its vocabulary spells it; and `files`, its definition. An adapter may override `ids`,
+    `offsets` and `encode_lines`, which are for many lines, `specials` and `normalize`. `recipe`, `style`, `normalizer`, `pattern`,
     `words` and `model` exist only for koktok's own tokenizers. Offsets are those of the library; Hugging Face's are too short if a
     normalizer composes characters.
     """

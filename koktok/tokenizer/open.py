@@ -16,7 +16,7 @@ from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_bounded, read_whole, standing
 from koktok.runtimes import RUNTIMES
 from koktok.runtimes.detect import detect
-from koktok.runtimes.folder import FOREIGN, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
+from koktok.runtimes.folder import IN_A_FOLDER, MARK, TOKENIZER, is_imported, is_koktoks, read_folder, read_mark
 from koktok.runtimes.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.runtimes.references.analysers import ANALYSERS, open_segmenter
 from koktok.runtimes.references.cuts import open_cuts
@@ -180,7 +180,7 @@ def _open(source: Detected, spec: str, option: str = "", **options: Any) -> Libr
 def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
     """The tokenizer of a folder that koktok trained or imported, or of any other folder."""
     folder = folder_of(path_of(path))
-    if not is_koktoks(standing(folder)) and any(any(folder.glob(name)) for name in FOREIGN):
+    if not is_koktoks(standing(folder)) and any(any(folder.glob(name)) for name in IN_A_FOLDER):
         return load(folder)
 
     def read(place: Path) -> TrainedTokenizer | LibraryTokenizer:

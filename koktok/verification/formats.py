@@ -32,7 +32,7 @@ def open_formats(
     """The readers of the formats in a folder, or the reasons why there is none, by name."""
     for place in (folder, *more):
         at = "" if place == folder else f"{(place.resolve().parent if place.is_file() else place.resolve()).name}/"
-        openings = [opening for runtime in RUNTIMES.values() for opening in runtime.readers(place)]
+        openings = _openings(place)
         if place != folder and not openings:
             raise UsageError(
                 f"expected an export of koktok, got `{place}`", hint="koktok export FOLDER --to hf --out NEW-FOLDER"
@@ -41,6 +41,13 @@ def open_formats(
             yield f"{at}{opening.name}", _opened(opening)
     if not (folder / "tokenizer.json").is_file():
         yield "tokenizer.json", Unopened(refuses(tokenizer.definition) or "not in the folder")
+
+
+def _openings(place: Path) -> list[Opening]:
+    """What every runtime reads in a folder; a file is that of one, and they are asked as `detect` asks them."""
+    if place.is_dir():
+        return [opening for runtime in RUNTIMES.values() for opening in runtime.readers(place)]
+    return next((found for runtime in reversed(RUNTIMES.values()) if (found := [*runtime.readers(place)])), [])
 
 
 def _opened(opening: Opening) -> Reader | WrittenTable | Unopened:

@@ -217,6 +217,7 @@ def test_a_tekken_file_is_kept_as_ranks(tmp_path: Path) -> None:
     named = [{"rank": 1, "token_str": "<s>", "is_control": True}]
     (tmp_path / "tekken.json").write_text(json.dumps({"vocab": vocab, "config": config, "special_tokens": named}))
     ours = load(tmp_path)
+    assert load_folder(tmp_path) == ours
     assert ours.vocab.special_ids == {"<SPECIAL_0>": 0, "<s>": 1, "<SPECIAL_2>": 2}
     assert ours.encode("a<s>", allowed_special=["<s>"]).ids == [ord("a") + 3, 1]
     again = load(ours.save(tmp_path / "kept"))

@@ -34,6 +34,10 @@ WRITERS: dict[str, tuple[Callable[[Definition], str], Callable[[Definition], Any
     "gguf": (gguf.refuses, gguf.table_of),
     "tiktoken": (ranks.refuses, ranks.ranks_of),
 }
+"""What says why a runtime cannot hold a definition, and what writes one that it can."""
+
+TRAINED = {"tiktoken": {"train": {"model": "bpe-bytes"}, "pretokenize": {"pattern": "llama3"}}}
+"""The recipes for runtimes that cannot hold the usual one."""
 
 
 @pytest.mark.parametrize("what", ["spm", "gguf"])
@@ -74,8 +78,9 @@ def test_an_unsupported_vocabulary_has_a_reason(
 
 
 def test_a_supported_vocabulary_has_no_reason_and_the_same_bytes() -> None:
-    for what, vocab in (("hf", UNIGRAM), ("spm", UNIGRAM), ("gguf", UNIGRAM), ("tiktoken", BYTES)):
-        one, (refuses, write) = Definition(vocab), WRITERS[what]
+    assert {*WRITERS, "hf2"} == {*RUNTIMES}  # of which hf writes what hf2 rewrites
+    for what, (refuses, write) in WRITERS.items():
+        one = Definition({"tiktoken": BYTES}.get(what, UNIGRAM))
         assert refuses(one) == ""
         assert write(one) == write(one)
     assert ranks.refuses(Definition(Vocab.bpe_bytes(["ab", "abc", "abcd"]))) == ""
@@ -126,7 +131,7 @@ def test_a_pattern_that_cuts_at_spaces_is_advised_without_superwords(pattern: st
 
 @pytest.mark.parametrize("to", RUNTIMES)
 def test_python_exports_what_the_command_exports(to: str, trained: Callable[..., Path], tmp_path: Path) -> None:
-    folder = trained(train={"model": "bpe-bytes"}, pretokenize={"pattern": "llama3"}) if to == "tiktoken" else trained()
+    folder = trained(**TRAINED.get(to, {}))
     notes = load(folder).export(to, tmp_path / "python")
     done = koktok("export", folder, "--to", to, "-o", tmp_path / "command")
     assert done.returncode == 0, done.stderr

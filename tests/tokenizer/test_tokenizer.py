@@ -230,8 +230,9 @@ def test_load_is_the_one_door(trained: Trained, tmp_path: Path) -> None:
     assert TrainedTokenizer.load(folder / "tokenizer.json") == expected
     assert not {"load", "from_pretrained", "from_file"} & {*dir(Tokenizer)}
     shutil.copy(folder / "tokenizer.json", tmp_path)
-    with pytest.raises(ArtifactError, match=r"there is no koktok.toml in it\nhint: koktok.load\(.*tokenizer.json"):
-        TrainedTokenizer.load(tmp_path)
+    for place, hint in ((tmp_path, r"koktok.load\(.*tokenizer.json"), (tmp_path / "tokenizer.json", "koktok import")):
+        with pytest.raises(ArtifactError, match=rf"there is no koktok.toml in it\nhint: {hint}"):
+            TrainedTokenizer.load(place)
     with pytest.raises(
         UsageError, match=r"there is no file, folder or tokenizer `klue/bert-base`.*\nhint: hf download klue/bert-base "
     ):

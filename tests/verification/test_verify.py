@@ -355,7 +355,9 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
     report = verify(folder, ["가나다"], exports=[model, table, folder / "tokenizer.json"])
     assert report.passed
     assert {"spm", "table", "tokenizer.json"} <= {finding.check.rpartition("/")[2] for finding in report.findings}
-    for wrong in (tmp_path / "nothing", tmp_path):
+    text = tmp_path / "vocab.txt"
+    text.write_text("나라\n", encoding="utf-8")
+    for wrong in (tmp_path / "nothing", tmp_path, text):
         with pytest.raises(UsageError, match="expected an export of koktok"):
             verify(folder, ["가나다"], exports=[wrong])
 

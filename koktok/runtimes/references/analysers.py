@@ -14,8 +14,8 @@ from koktok.errors import AnalyserError, MissingExtraError
 from koktok.model.note import Note
 from koktok.runtimes.library import LibraryTokenizer
 from koktok.runtimes.references.trivial import Cut, OpenVocabulary
+from koktok.segment import ANALYSERS as SEGMENTERS
 from koktok.segment import Policy, segmenter_for
-from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import Spans, cuts_of_words
 
 
@@ -106,6 +106,10 @@ def open_segmenter(name: str) -> LibraryTokenizer:
 ANALYSERS: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
     "kiwi": _open_kiwi,
     "mecab-ko": _open_mecab,
-    **{name: partial(open_segmenter, name) for name in (*KONLPY, "khaiii")},
+    **{
+        name: partial(open_segmenter, name)
+        for name, row in SEGMENTERS.items()
+        if row.analyses and not row.learns and name not in ("kiwi", "mecab")
+    },
 }
-"""Openers of the analysers."""
+"""Openers of the analysers: Kiwi and MeCab-ko read whole lines, the others that need no counts an eojeol at a time."""

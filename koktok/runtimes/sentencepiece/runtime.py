@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import UsageError
-from koktok.files import write_file
+from koktok.files import read_bounded, write_file
 from koktok.model.definition import Definition
 from koktok.protocol.tokenizer import Tokenizer
-from koktok.runtimes.gguf import is_gguf
 from koktok.runtimes.library import LibraryTokenizer
 from koktok.runtimes.runtime import Detected, Opening, Reader, Runtime
 from koktok.runtimes.sentencepiece.adapter import SentencePiece, open_sp
@@ -69,8 +68,8 @@ class ModelFile(Runtime):
         return SentencePiece(contents["tokenizer.model"], spec=str(folder))
 
     def readers(self, place: Path) -> Iterator[Opening]:
-        """The models of a folder, or a file that is no other library's."""
-        alone = place.is_file() and not (place.suffix == ".json" or is_gguf(place))
+        """The models of a folder, or a file."""
+        alone = place.is_file() and self.detects(place, read_bounded(place)) is not None
         for file in sorted(place.glob("*.model")) if place.is_dir() else [place] * alone:
             yield Opening(file.name, "sentencepiece", "", lambda file=file: _reader(file))  # type: ignore[misc]
 
