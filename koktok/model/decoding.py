@@ -12,6 +12,9 @@ pushes join to the text of all ids, for any ids. Held back are at most
 * with byte fallback the run of byte pieces at the end: one bad byte makes every byte of its run U+FFFD, as in Hugging
   Face's decoder, so no character of the run is certain before the run ends. Only characters without a piece, an emoji or a
   rare hanja, have such runs.
+
+The same rules stand in `bulk/decoder.py` (compiled), `runtimes/huggingface/tokenizer_json.py` (as nodes of a tokenizer.json) and
+`report/playground/engine.js`.
 """
 
 from __future__ import annotations
