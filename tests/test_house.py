@@ -401,7 +401,6 @@ ASKED_BY_TYPE = {
     "extension/base_tokenizer.py": 2,
     "metrics/entropy.py": 1,
     "report/playground/payload.py": 1,
-    "verification/others.py": 2,
 }
 """Files outside the runtimes that ask for a library's class, and how often; the numbers may only fall."""
 

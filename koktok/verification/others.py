@@ -19,7 +19,7 @@ from koktok.progress import OnProgress
 from koktok.protocol.agree import agree, agreement
 from koktok.runtimes import LibraryTokenizer
 from koktok.runtimes.folder import is_imported, is_koktoks
-from koktok.runtimes.huggingface.adapter import HuggingFace, open_hf
+from koktok.runtimes.huggingface.adapter import open_hf
 from koktok.runtimes.huggingface.auto_tokenizer import auto_tokenizer
 from koktok.runtimes.huggingface.config_files import is_of_transformers
 from koktok.runtimes.probe import LINES
@@ -76,7 +76,7 @@ def verify_others(
         *same_roles("transformers", ids_by_role(stated, whole.vocab.tokens), ids_in_transformers(library)),
         compared(tokenizer, library, every, added=False, on_progress=on_progress),
     ]
-    if isinstance(tokenizer, HuggingFace):
+    if tokenizer.has_template:
         findings.append(compared(tokenizer, library, [*LINES, *chosen[:_BATCH]], added=True))
     for export in exports:
         findings += same_as_base(str(export), folder_of(Path(export)), library, every)
@@ -132,7 +132,7 @@ def compared(
     tokenizer: LibraryTokenizer, library: Any, lines: list[str], *, added: bool, on_progress: OnProgress | None = None
 ) -> CheckResult:
     """Compare the ids of the library with those of the file; if `added`, with the special tokens that each adds."""
-    split = {} if isinstance(tokenizer, HuggingFace) else {"split_special_tokens": True}  # others read them as text
+    split = {} if tokenizer.reads_specials else {"split_special_tokens": True}
 
     def of_library(batch: Sequence[str]) -> list[list[int]]:
         with asking("transformers"):
