@@ -210,11 +210,11 @@ class TrainRecipe(_Section):
     parts do not predict each other."""
     tokens_per_eojeol: Annotated[Positive | None, SELECTED, TARGET] = None
     """Unigram, BPE: target number of tokens per eojeol, e.g. 1.8, in place of `keep`."""
-    lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
+    lam: Annotated[Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None, SELECTED] = None
     """Unigram, BPE: cost of a token. By default that of the preset."""
-    mu: Cost | None = None
+    mu: Annotated[Cost | None, SELECTED] = None
     """Unigram, BPE: cost of a cut inside a morpheme."""
-    nu: Annotated[Cost | dict[str, Cost] | None, TARGET] = None
+    nu: Annotated[Cost | dict[str, Cost] | None, SELECTED, TARGET] = None
     """Unigram, BPE: cost of a morpheme boundary inside a piece. One number, or one for each kind of boundary; excludes a target."""
     superwords: Annotated[
         Share, Only(SELECTED_MODELS, own=True, hint=f"--superwords 0, or --model {' | '.join(SELECTED_MODELS)}")

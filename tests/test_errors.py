@@ -532,6 +532,7 @@ ERRORS: dict[str, list[Row]] = {
         (changed(required_pieces=["가\n"]), RecipeError, "cannot be a piece"),
         (changed(required_pieces=["가나"], model="wordpiece"), RecipeError, "`required_pieces` is for koktok's own trainers of unigram"),
         (changed(model="wordpiece", prefix_space=True), RecipeError, "`prefix_space` is for"),
+        (changed(lam=3.0, model="wordpiece"), RecipeError, "`lam` is for koktok's own trainers of unigram"),
         (changed(preset="aligned", model="wordpiece"), RecipeError, "`preset = aligned` is for koktok's own trainers of unigram"),
         (changed(preset="aligned", model="bpe", backend="spm"), RecipeError, "`preset = aligned` is for koktok's own trainers of unigram"),
         (changed(template="bos", specials=("<unk>",)), RecipeError, r"the template `bos` requires a bos_token.*\nhint: .*specials="),

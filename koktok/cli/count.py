@@ -93,15 +93,16 @@ def count(
 def _count(
     sources: list[Source], out: Path, how: dict[str, Any], min_count: int, progress: Any, *, force: bool
 ) -> None:
-    from koktok.count.count_files import About, Counted, CountFile, is_count_file, runs_file
+    from koktok.count.count_files import About, Counted, CountFile, runs_file
     from koktok.count.counting import counting
     from koktok.count.shards import forget
     from koktok.files import check_file, refuse_another, workplace
     from koktok.progress import counted
+    from koktok.text.kinds import is_count
 
-    place, holdout = check_file(out, is_count_file), how["holdout"]
+    place, holdout = check_file(out, is_count), how["holdout"]
     if how["runs"]:
-        check_file(runs_file(out), is_count_file)
+        check_file(runs_file(out), is_count)
     place.parent.mkdir(parents=True, exist_ok=True)
     if not force and (there := CountFile.at(place)) is not None:
         counted_there = {(one.name, one.holdout) for one in there.about.sources}

@@ -83,6 +83,8 @@ def doctor(
     from koktok.tokenizer.open import load
 
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
+        if field and not text:
+            raise UsageError("`--field` is for the records of --text", hint="--text FILE")
         blocked = Blocklist.load(blocklist) if blocklist else None
         lines = [*lines_of_paths(text, field)] if text else None
         diagnosis = diagnose(load(spec), lines, blocklist=blocked, examples=examples, on_progress=progress)

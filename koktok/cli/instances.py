@@ -79,6 +79,9 @@ def instances(
         bare = (name.rpartition(".")[2] for name in names.split())
         return {name: settings[name] for name in bare if name in settings}
 
+    if kind == "packed" and (given := [*taken(f"{MASKING} {PLAN}")]):
+        name = given[0].replace("_", "-")
+        raise UsageError(f"`--{name}` has no effect with `--kind packed`, which masks nothing", hint="--kind mlm")
     masking = Masking(**taken(MASKING), epochs=settings.get("epochs", 1))
     plan = None if kind == "packed" else Plan(kind=kind, masking=masking, **taken(PLAN))
     with ConsoleProgress(quiet=quiet) as progress:

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 def encode(
     tokenizer: Folder,
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
-    shape: Annotated[Literal["ids", "pieces", "json"], typer.Option("--as", help="Output for each line.")] = "ids",
+    shape: Annotated[
+        Literal["ids", "pieces", "json"] | None, typer.Option("--as", help="Output for each line. [ids]")
+    ] = None,
     format: Annotated[  # noqa: A002
         Literal["npy", "arrow", "bin"] | None,
         typer.Option(help="Write token files for pre-training to --out, not lines."),
@@ -40,9 +42,9 @@ def encode(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for token files.")] = None,
     shard_tokens: Annotated[int | None, typer.Option(help="Tokens per file. [67108864]")] = None,
     documents: Annotated[
-        Literal["records", "files"],
-        typer.Option(help="Token files: a document is a line or record, or a whole file."),
-    ] = "records",
+        Literal["records", "files"] | None,
+        typer.Option(help="Token files: a document is a line or record, or a whole file. [records]"),
+    ] = None,
     bos: Annotated[bool, typer.Option("--bos", help="Token files: add the BOS token before every document.")] = False,
     eos: Annotated[
         bool, typer.Option("--eos", help="Token files: add the token that ends a document after every document.")
@@ -87,15 +89,22 @@ def encode(
             )
         if sample_alpha is not None or dropout is not None or seed is not None:
             raise UsageError("token files hold no samples", hint="leave out --sample-alpha, --dropout and --seed")
-        options: dict[str, Any] = {"format": format, "documents": documents, "threads": threads, "force": force}
+        if shape is not None:
+            raise UsageError("`--as` is for lines, and token files hold ids", hint="leave out --as")
+        options: dict[str, Any] = {
+            "format": format,
+            "documents": documents or "records",
+            "threads": threads,
+            "force": force,
+        }
         options |= {"before": loaded.edge("bos", token=bos), "after": loaded.edge("eos", token=eos_token or eos)}
         if shard_tokens is not None:
             options["shard_tokens"] = shard_tokens
         _write_token_files(loaded, sources_of(paths or ["-"], field, [], quiet=quiet), out, options, quiet=quiet)
         return
-    if shard_tokens is not None or bos or eos or eos_token or threads is not None:
+    if shard_tokens is not None or documents or bos or eos or eos_token or threads is not None:
         raise UsageError(
-            "--shard-tokens, --bos, --eos, --eos-token and --threads are for token files",
+            "--shard-tokens, --documents, --bos, --eos, --eos-token and --threads are for token files",
             hint="--format npy --out FOLDER",
         )
     solve = loaded.encode
@@ -110,7 +119,7 @@ def encode(
     for number, line in enumerate(lines_of_paths(paths, field, aligned=True, quiet=quiet), start=1):
         encoding = solve(line)
         match shape:
-            case "ids":
+            case "ids" | None:
                 print(*encoding.ids)
             case "pieces":
                 print_record(" ".join(readable(piece, kind).replace(" ", SPACE) for piece in encoding.pieces))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from koktok.cli.options import MOST_THREADS, Field, Force, Paths, Quiet, RecipeFile, size_of, sources_of
-from koktok.errors import InputError, VocabSizeError
+from koktok.errors import InputError, UsageError, VocabSizeError
 
 if TYPE_CHECKING:
     from koktok.pipeline.train import RunOptions
@@ -88,6 +88,8 @@ def train(
     """
     from koktok.recipe import Recipe
 
+    if sizes and not frontier:
+        raise UsageError("`--sizes` is for a curve", hint=f"--vocab-size {sizes.split(',')[0]}, or --frontier")
     base = Recipe.load(recipe) if recipe else Recipe()
     user_dictionary = settings.pop("user_dictionary", None)
     without = {"user_dictionary": "", "user_dictionary_sha256": ""} if user_dictionary == "" else {}

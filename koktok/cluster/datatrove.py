@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from koktok.count.count_files import About, Counted, is_count_file, runs_file, write_counts
+from koktok.count.count_files import About, Counted, runs_file, write_counts
 from koktok.count.shards import SHARD, Shards, parts
 from koktok.errors import MissingExtraError, UsageError
 from koktok.files import scratch
+from koktok.text.kinds import is_count
 from koktok.text.records import ReadReport
 from koktok.text.sources import read
 from koktok.tokenizer import TrainedTokenizer
@@ -69,7 +70,7 @@ class KoktokCounter(PipelineStep):  # type: ignore[misc]
         if not self.output_folder.exists(name):
             return
         with self.output_folder.open(name, "rb") as standing:
-            if not is_count_file(standing):
+            if not is_count(standing):
                 raise UsageError(
                     f"`{name}` in `{self.output_folder.path}` is not a count", hint="another output_folder"
                 )

@@ -246,12 +246,13 @@ def count_to_files(
 
     The files are written where the driver runs. Sorted tables reach it one at a time, so it needs little memory.
     """
-    from koktok.count.count_files import About, Counted, is_count_file, runs_file, write_counts
+    from koktok.count.count_files import About, Counted, runs_file, write_counts
     from koktok.files import check_file
+    from koktok.text.kinds import is_count
 
     files = {WORDS: Path(out), **({RUNS: runs_file(Path(out))} if runs else {})}
     for file in files.values():
-        check_file(file, is_count_file)
+        check_file(file, is_count)
     table = _counted(_documents(df, column, source), weights, holdout=holdout, field=field, runs=runs)
     with plain_errors(), closing(_sorted_tables(table)) as tables:
         by_kind = groupby(tables, key=itemgetter(0))

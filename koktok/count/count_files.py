@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal
 
 from koktok.count.counts import Dropped
 from koktok.errors import InputError
 from koktok.files import checked, write_file
+from koktok.text.kinds import COUNTS, counts_in, is_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Version of the file; another one is refused."""
 
-_KEY = "koktok.counts"
 _AGAIN = "koktok count TEXT ... -o counts.parquet"
 _GROUP = 1 << 20  # rows that are written and read at once
 _MOST = 1 << 53
@@ -111,7 +111,9 @@ def write_counts(
         before = about.dropped
         dropped = Dropped(before.words + words, before.n + gone, max(before.of, of + before.n))
         shown = replace(about, min_count=max(min_count, about.min_count), dropped=dropped)
-        return {_KEY: json.dumps({"format": FORMAT, "koktok": version("koktok"), **asdict(shown)}, ensure_ascii=False)}
+        return {
+            COUNTS: json.dumps({"format": FORMAT, "koktok": version("koktok"), **asdict(shown)}, ensure_ascii=False)
+        }
 
     schema = dict.fromkeys(columns, pl.UInt64) | {"word": pl.String}
 
@@ -119,26 +121,12 @@ def write_counts(
         table = register_io_source(kept, schema=schema, validate_schema=True)
         table.sink_parquet(fresh, compression="zstd", row_group_size=_GROUP, metadata=metadata)
 
-    write_file(file, write, ours=is_count_file, force=force, what="count")
+    write_file(file, write, ours=is_count, force=force, what="count")
     return Dropped(words, gone, of)
 
 
 def _columns(kind: Literal["words", "runs"]) -> list[str]:
     return ["word", "n", *(["documents"] if kind == "runs" else []), "held"]
-
-
-def is_count_file(file: Path | IO[bytes]) -> bool:
-    """Whether `write_counts` wrote a file."""
-    return _metadata(file) is not None
-
-
-def _metadata(file: Path | IO[bytes]) -> str | None:
-    import polars as pl
-
-    try:
-        return pl.read_parquet_metadata(file).get(_KEY)
-    except (OSError, pl.exceptions.PolarsError):  # no Parquet
-        return None
 
 
 @dataclass(frozen=True)
@@ -151,7 +139,7 @@ class CountFile:
     @classmethod
     def at(cls, path: Path) -> CountFile | None:
         """Open a count file; None for any other file, and InputError for one that is damaged or newer."""
-        if path.suffix != ".parquet" or not path.is_file() or (metadata := _metadata(path)) is None:
+        if path.suffix != ".parquet" or not path.is_file() or (metadata := counts_in(path)) is None:
             return None
         what = f"the count file `{path}`"
         written = checked(_Written, metadata, what, hint=_AGAIN).format

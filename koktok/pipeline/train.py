@@ -29,7 +29,7 @@ from koktok.errors import KoktokError, UsageError, VocabSizeError
 from koktok.files import path_of
 from koktok.model.special import STYLES, StyleName, fill
 from koktok.pipeline.training import Training
-from koktok.pipeline.user_dictionary import with_dictionary
+from koktok.pipeline.user_dictionary import cut_note, with_dictionary
 from koktok.pipeline.words import cut_texts, cut_training_words, training_words
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Group, Model, Preset, Recipe, SourceRecord
@@ -233,11 +233,15 @@ def segment_text(text: Any, recipe: Recipe, options: RunOptions, *, check: bool 
         segmented, runs = cut_training_words(words, recipe, segmenter, on_progress)
         held_out = reading.held if reading.held.total else reading.train
         silver = cut_texts(held_out, recipe, segmenter) if options.measured else None
-    notes, peak = list(words.notes), 0
+    notes, peak = [*words.notes, *cut_note(dictionary, recipe)], 0
     if isinstance(analyser, Workers):
         analyser.close()  # each has 375 MB of dictionary, and the trainer may need that memory
         notes += analyser.notes()
         peak = analyser.peak
+    if isinstance(segmenter, CachedSegmenter) and segmenter.damaged:
+        notes.append(
+            f"{len(segmenter.damaged):,} analyses in the cache were damaged, and these words were analysed again"
+        )
     return recipe, Prepared(
         reading=reading,
         segmented=segmented,

@@ -11,6 +11,20 @@ from koktok.recipe import Recipe
 from koktok.segment import check_dictionary
 
 
+def cut_note(path: str | None, recipe: Recipe) -> list[str]:
+    """A note on the words of a user dictionary that are cut before the analyser sees them: 코로나19 where numbers are cut apart."""
+    lines = (
+        []
+        if path is None
+        else read_bounded(Path(path), MOST_TEXT, "a user dictionary").decode("utf-8", "replace").splitlines()
+    )
+    cut = [word for line in lines if (word := line.partition("\t")[0].strip()) and recipe.pattern.crosses(word)]
+    more = ", …" * (len(cut) > 3)
+    return [
+        f"words of the user dictionary that the pattern cuts apart: {', '.join(cut[:3])}{more} (--digits free keeps numbers)"
+    ] * bool(cut)
+
+
 def with_dictionary(recipe: Recipe, path: str | None) -> tuple[Recipe, str | None]:
     """The recipe with the name and digest of its user dictionary, and the path of that file."""
     named, expected = recipe.segment.user_dictionary, recipe.segment.user_dictionary_sha256

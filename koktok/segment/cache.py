@@ -45,6 +45,7 @@ class CachedSegmenter:
         self.path = (folder or cache_dir() / "analyses") / f"{name}.sqlite" if kept else Path(":memory:")
         self.asked = 0
         self.known = 0
+        self.damaged: set[bytes] = set()
 
     def signature(self) -> str:
         """The analyser's own: a cache changes nothing."""
@@ -120,7 +121,7 @@ class CachedSegmenter:
     def _known(self, store: sqlite3.Connection, batch: list[str]) -> dict[str, str]:
         """The rows that are kept of these words and are as they were written."""
         rows: dict[str, str] = {}
-        damaged = 0
+        damaged: set[bytes] = set()
         for table in ["checked"] if self.lexicon is None else ["checked", "temp.lexicon"]:
             found = store.execute(
                 f"SELECT word, row, sum FROM json_each(?) CROSS JOIN {table} ON word = value", (json.dumps(batch),)
@@ -128,10 +129,13 @@ class CachedSegmenter:
             whole = {
                 w.decode(): row.decode() for w, row, noted in found if type(row) is bytes and _sum(w, row) == noted
             }
-            damaged += len(found) - len(whole)
+            damaged |= {word for word, _, _ in found if word.decode(errors="replace") not in whole} - self.damaged
             rows |= whole
         if damaged:
-            log.warning("%d damaged analyses in the cache `%s`; these words are analysed again", damaged, self.path)
+            self.damaged |= damaged
+            log.warning(
+                "%d damaged analyses in the cache `%s`; these words are analysed again", len(damaged), self.path
+            )
         return rows
 
     def _keep(self, store: sqlite3.Connection, fresh: dict[str, str]) -> None:

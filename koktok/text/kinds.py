@@ -13,7 +13,7 @@ import shlex
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Final, Literal
 
 from koktok.errors import InputError
 from koktok.files import FETCH_LFS, LFS_POINTER
@@ -157,6 +157,25 @@ def is_read(path: Path) -> bool:
         return kind_at(path, None) in ("jsonl", "parquet")
     except InputError:
         return False
+
+
+COUNTS: Final = "koktok.counts"
+"""What the metadata of a count file has, which is Parquet."""
+
+
+def counts_in(file: Path | IO[bytes]) -> str | None:
+    """What a count file says of itself; None of another file."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet_metadata(file).get(COUNTS)
+    except (OSError, pl.exceptions.PolarsError):  # no Parquet
+        return None
+
+
+def is_count(file: Path | IO[bytes]) -> bool:
+    """Whether `koktok count` wrote a file."""
+    return counts_in(file) is not None
 
 
 def _begins_with_record(start: bytes) -> bool:

@@ -25,7 +25,7 @@ from koktok.errors import InputError, UsageError, did_you_mean
 from koktok.files import own_names, path_of
 from koktok.progress import Done
 from koktok.text.blocks import Block
-from koktok.text.kinds import EXTENSIONS, STDIN, is_read, kind_at, suffix_of
+from koktok.text.kinds import EXTENSIONS, STDIN, is_count, is_read, kind_at, suffix_of
 from koktok.text.prefetch import read_files
 from koktok.text.records import PLACES, ByteProgress, Errors, ReadReport, has_surrogates, text_in
 
@@ -117,6 +117,7 @@ def _files_at(asked: str, skipped: list[str]) -> list[Path]:
 
 def _folder(folder: Path, skipped: list[str]) -> list[Path]:
     files: list[Path] = []
+    counted: list[Path] = []
     refused: list[OSError] = []
     others: Counter[str] = Counter()
     for root, folders, names in os.walk(folder, onerror=refused.append):
@@ -132,14 +133,16 @@ def _folder(folder: Path, skipped: list[str]) -> list[Path]:
             if name.startswith(".") or name in own or not _is_there(path := Path(root, name), skipped):
                 continue
             if path.is_file() and is_read(path):
-                files.append(path)
+                (counted if suffix_of(path) == ".parquet" and is_count(path) else files).append(path)
             else:
                 others[suffix_of(path) or path.suffix or "without an ending"] += 1
     skipped += [f"`{error.filename}`: {error.strerror}" for error in refused]
     if others:
         told = ", ".join(f"{n:,} {ending}" for ending, n in others.most_common(6)) + ", …" * (len(others) > 6)
         skipped.append(f"of `{folder}`: {told}")
-    if not files:
+    if files and counted:
+        skipped.append(f"{len(counted):,} count files of `{folder}`, which koktok wrote")
+    if not (files := files or counted):
         why = f"; not read: {'; '.join(skipped[:3])}" if skipped else ""
         raise InputError(
             f"the folder `{folder}` holds no file that koktok reads ({' '.join(EXTENSIONS)}){why}",
@@ -297,6 +300,10 @@ def _read_items(items: Iterable[Any], field: str | None, name: str, report: Read
     while some := list(islice(each, _ITEMS)):
         texts = []
         for at, item in some:
+            if at == 1 and field is not None and isinstance(item, str | bytes):
+                raise InputError(
+                    f"the field `{field}` has no effect: item 1 is a text, not a record", hint="leave out field"
+                )
             text = text_in(item, field, f"item {at}", known=known)
             known = known or text is not None
             if text is not None and not has_surrogates(text):

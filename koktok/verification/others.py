@@ -132,7 +132,7 @@ def compared(
     tokenizer: LibraryTokenizer, library: Any, lines: list[str], *, added: bool, on_progress: OnProgress | None = None
 ) -> CheckResult:
     """Compare the ids of the library with those of the file; if `added`, with the special tokens that each adds."""
-    split = {} if tokenizer.reads_specials else {"split_special_tokens": True}
+    split = {"split_special_tokens": not tokenizer.reads_specials}
 
     def of_library(batch: Sequence[str]) -> list[list[int]]:
         with asking("transformers"):

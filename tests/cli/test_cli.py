@@ -272,6 +272,15 @@ BAD = [
     ("count {text} --engine ray -o {folder}/c.parquet", 2, "'ray' is not one of 'polars', 'spark'"),
     ("count {text} --holdout-by lines -o {folder}/c.parquet", 2, "'lines' is not one of 'blocks', 'documents'"),
     ("encode {tokenizer} {text} --dropout 0.1", 2, "alpha=0.1"),
+    ("encode {tokenizer} {text} --documents files", 2, "--documents, --bos"),
+    ("encode {tokenizer} {text} --format npy --as json -o {folder}/e", 2, "`--as` is for lines"),
+    ("train {text} --sizes 100", 2, "hint: --vocab-size 100, or --frontier"),
+    ("doctor {tokenizer} --field a", 2, "`--field` is for the records of --text"),
+    (
+        "instances {tokenizer} {text} -o {folder}/i --kind packed --rate 0.3",
+        2,
+        "`--rate` has no effect with `--kind packed`",
+    ),
     ("encode {tokenizer} {text} --seed 1", 2, "--sample-alpha 0.1"),
     ("train {text} --policy jossa", 2, "expected a boundary policy"),
     ("train {text} --recipe {toml}", 2, "unknown key `train.vocab_sise`"),
@@ -460,6 +469,29 @@ def test_what_is_written_is_not_read(tmp_path: Path) -> None:
             done = subprocess.run(command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60)
         assert (done.returncode, told in done.stderr) == (code, True), done.stderr
         assert (tmp_path / "out.txt").read_text(encoding="utf-8") == ("" if code else "나는 집에\n")
+
+
+def test_a_folder_with_its_own_count_is_read_again(tmp_path: Path, trained: Trained) -> None:
+    """The count is no text; a folder of counts alone is what is trained on."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.txt").write_text("나는 집에\n", encoding="utf-8")
+    works("count", "d", "-o", "d/counts.parquet", cwd=tmp_path)
+    done = works("encode", trained(), "d", "--as", "pieces", cwd=tmp_path)
+    assert "warning: not read: 1 count files of `d`, which koktok wrote" in done.stderr
+    assert len(done.stdout.splitlines()) == 1
+    works("count", "d", "-o", "o.parquet", cwd=tmp_path)
+    assert (tmp_path / "o.parquet").read_bytes() == (tmp_path / "d" / "counts.parquet").read_bytes()
+    (tmp_path / "d" / "a.txt").unlink()
+    works("count", "d", "-o", "p.parquet", cwd=tmp_path)
+
+
+def test_words_of_a_dictionary_that_are_cut_before_are_named(tmp_path: Path) -> None:
+    (tmp_path / "words.tsv").write_text("코로나19\tNNP\t0\n밝은세상\tNNP\t0\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("밝은세상에서 산다.\n" * 40, encoding="utf-8")
+    command = ("train", "a.txt", "--vocab-size", 380, "--holdout", 0, "--no-compare", "--user-dictionary", "words.tsv")
+    for digits, told in (("single", True), ("free", False)):
+        done = works(*command, "--digits", digits, "--out", digits, cwd=tmp_path)
+        assert ("that the pattern cuts apart: 코로나19 (" in done.stderr) == told
 
 
 def test_nothing_gives_nothing(trained: Trained, tmp_path: Path) -> None:

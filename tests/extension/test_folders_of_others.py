@@ -437,9 +437,7 @@ def test_the_same_law_in_version_4(python4: Path) -> None:
     packages = subprocess.run(
         [python4, "-c", "import site; print(site.getsitepackages()[0])"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    (Path(packages) / "others.pth").write_text(
-        f"import site; [site.addsitedir(place) for place in {site.getsitepackages()}]\n"
-    )
+    (Path(packages) / "others.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     words = [python4, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not network", __file__]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout[-4000:]

@@ -296,6 +296,7 @@ def test_a_damaged_analysis_is_made_again(change: str, tmp_path: Path, caplog: p
     assert list(again.analyse(words)) == fresh
     assert asked.asked == ["가7", "가8"]
     assert "2 damaged analyses" in caplog.text
+    assert len(again.damaged) == 2
     caplog.clear()
     assert list(CachedSegmenter(silent := Counting(), tmp_path).analyse(words)) == fresh
     assert (silent.asked, caplog.text) == ([], "")

@@ -200,7 +200,7 @@ class HuggingFace(LibraryTokenizer):
             raise ArtifactError(
                 "no GGUF: expected a tokenizer.json of byte-level BPE with one pattern, got "
                 f"{model.get('type')} with {', '.join(map(str, kinds))}",
-                hint="koktok import the SentencePiece model, if there is one",
+                hint="koktok import sp:FOLDER/tokenizer.model --out NEW, if it was made from one",
             )
         if parts[-1].get("add_prefix_space", True):
             raise ArtifactError("no GGUF: llama.cpp adds no space before a text, and this tokenizer does")

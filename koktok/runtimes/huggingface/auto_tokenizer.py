@@ -171,10 +171,11 @@ def not_carried(folder: Path, written: Mapping[str, str | bytes]) -> list[str]:
     folder = folder if folder.is_dir() else folder.parent
     if is_koktoks(folder) or not is_of_transformers(folder):
         return []
-    names = [file.name for file in sorted(folder.iterdir())]
-    gone = [name for name in names if name not in {*written, *_CARRIED} and not name.startswith(".")]
     there = json_of(files_beside(folder / "tokenizer.json"), "tokenizer_config.json", str(folder))
     now = json.loads(written["tokenizer_config.json"])
+    carried = {*written, *_CARRIED, *(["chat_template.jinja"] if "chat_template" in now else [])}
+    names = [file.name for file in sorted(folder.iterdir())]
+    gone = [name for name in names if name not in carried and not name.startswith(".")]
     held = {*now, *ROLES, *now.get("extra_special_tokens", ()), *_CARRIED}
     settings = [name for name in there if name not in held]
     return [
