@@ -200,22 +200,13 @@ def _interval(difference: Difference, units: str) -> str:
     return f"{difference.value:+.4f}, 95 % [{difference.low:+.4f}, {difference.high:+.4f}]{p} ({units})"
 
 
-SUMMARY = {
-    "fertility": "tokens/eojeol",
-    "boundary_f1_macro": "F1 josa eomi",
-    "boundary_f1": "boundary F1",
-    "recall_noun_particle": "josa cut",
-    "recall_verb_ending": "eomi cut",
-    "unknown_eojeols": "unknown eojeols",
-}
-"""Measures that fit side by side on 80 columns; the files have them all, with intervals."""
-
-
 def _show_report(report: Report) -> None:
+    from koktok.metrics.registry import columns
     from koktok.progress import print_line, table
     from koktok.report.tables import measured, sections_of
 
-    names = [name for name in SUMMARY if any(name in row.values for row in report.rows)]
+    titles = {metric.name: metric.shown.head for metric in columns() if metric.shown.head}  # what fits on 80 columns
+    names = [name for name in titles if any(name in row.values for row in report.rows)]
     summary = measured(report, [measure for name in names if (measure := report.measure(name))])
     spans = sections_of(report)["spans"].tables[0].rows if report.spans else []
     expressed = {row.number: [cell.text for cell in cells] for row, cells in spans}
@@ -230,7 +221,6 @@ def _show_report(report: Report) -> None:
         if row.ran
     ]
     if rows:
-        titles = dict(SUMMARY)
         if not any(gold.standing == "human" for gold in report.golds):
             whose = ", ".join(gold.name for gold in report.golds)
             titles |= {"boundary_f1_macro": f"F1 josa eomi to {whose}", "boundary_f1": f"F1 to {whose}"}

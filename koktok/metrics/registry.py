@@ -42,6 +42,17 @@ class Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shown:
+    """Where a metric is shown besides the table of all; `column` is its place in the first table of a report, from 1."""
+
+    column: int = 0
+    head: str = ""
+    domains: bool = False
+    compared: bool = False
+    brief: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Metric(Measure):
     """`id` is its number (M9a), `table` what it sums, `needs` what it is measured on, `optional` a column that may be missing."""
 
@@ -51,6 +62,7 @@ class Metric(Measure):
     optional: str
     definition_ko: str
     value: Callable[[Any], Any]
+    shown: Shown = Shown()
 
 
 class Formula:
@@ -161,6 +173,7 @@ def _metric(name: str, row: Mapping[str, Any], words: list[str]) -> Metric:
         source=row["source"],
         pitfalls=row["pitfalls"],
         value=globals()[value[1:]] if value[0] == "@" else Formula(filled(value)),
+        shown=Shown(**row.get("shown", {})),
     )
 
 
@@ -168,6 +181,11 @@ def metrics() -> dict[str, Metric]:
     """Every metric by name, in the order of their numbers."""
     _load()
     return dict(sorted(_KNOWN.items(), key=lambda item: (*_order(item[1].id), item[0])))
+
+
+def columns() -> list[Metric]:
+    """The metrics of the first table of a report, in reading order."""
+    return sorted((metric for metric in metrics().values() if metric.shown.column), key=lambda one: one.shown.column)
 
 
 def _order(number: str) -> tuple[str, int, str]:

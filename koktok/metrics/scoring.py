@@ -50,17 +50,6 @@ RECALLS: Final = {
 }
 """For each kind of boundary its recall."""
 
-BY_DOMAIN: Final = (
-    "fertility",
-    "nsl",
-    "chars_per_token",
-    "bytes_per_token",
-    "tokens_per_char",
-    "unknown_eojeols",
-    "fallback_bytes",
-)
-"""Metrics that every domain of a text has, too."""
-
 
 @dataclass(frozen=True)
 class Material:
@@ -292,7 +281,7 @@ def _of_table(name: str, table: Table | None = None) -> dict[str, Callable[[Any]
 
 def _parts(table: Table, text: Text, resamples: int, seed: int) -> dict[str, Value]:
     """The figures of each domain by itself, with blocks of its lines as units."""
-    formulas = {name: metric for name, metric in _of_table("text", table).items() if name in BY_DOMAIN}
+    formulas = {name: metric for name, metric in _of_table("text", table).items() if metrics()[name].shown.domains}
     masks = {name: text.domains == k for k, name in enumerate(text.names)}
     return {
         f"{key}@{name}": value
@@ -380,9 +369,6 @@ def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int)
     return Difference.tested(whole_value, error, n - 1, n)
 
 
-_SHOWN = ("fertility", "chars_per_token", "unknown_eojeols", "fallback_bytes", "boundary_f1", "recall_noun_particle")
-
-
 class Evaluation(dict[str, Scores]):
     """Scores by the name of the tokenizer, shown as a table of the main figures.
 
@@ -394,7 +380,8 @@ class Evaluation(dict[str, Scores]):
     """
 
     def __repr__(self) -> str:
-        names = [name for name in _SHOWN if any(name in scores.values for scores in self.values())]
+        brief = [name for name, metric in metrics().items() if metric.shown.brief]
+        names = [name for name in brief if any(name in scores.values for scores in self.values())]
         rows = [["", "ids", *names]]
         for name, scores in self.items():
             figures = [scores.values.get(one) for one in names]

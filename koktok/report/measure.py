@@ -18,6 +18,7 @@ from koktok.hangul import has_syllable
 from koktok.metrics import Difference, GoldPage, Metric, Scores, Settings, compare, holm, metrics, score
 from koktok.metrics import scoring as metrics_of
 from koktok.metrics.gold import GoldCorpus
+from koktok.metrics.registry import columns
 from koktok.metrics.scoring import DEFAULT
 from koktok.progress import OnProgress, silent
 from koktok.protocol.tokenizer import Tokenizer
@@ -29,9 +30,6 @@ ONE_SENTENCE: Final = (
     "{} is one sentence of {:,} words, so its figures have no intervals; an empty line ends a sentence"
 )
 """A file of one word a line, most often."""
-
-COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
-"""Measures whose paired difference from the reference is drawn and tested."""
 
 SHOWN_LENGTH: Final = (12, 70)
 """Fewest and most characters of a sentence that fits on one line of the page."""
@@ -218,7 +216,8 @@ def _adjusted(rows: Sequence[Scores]) -> list[Scores]:
 
 def _differences(scores: Scores, base: Scores, settings: Settings) -> dict[str, Difference]:
     """The figures of a row minus those of the reference, where both are numbers."""
-    both = [key for key in COMPARED if key in scores.values and key in base.values]
+    compared = [metric.name for metric in columns() if metric.shown.compared]
+    both = [key for key in compared if key in scores.values and key in base.values]
     found = {key: compare(scores, base, key, resamples=settings.resamples, seed=settings.seed) for key in both}
     return {key: difference for key, difference in found.items() if math.isfinite(difference.value)}
 

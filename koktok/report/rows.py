@@ -8,31 +8,9 @@ from statistics import median
 from typing import Final
 
 from koktok.metrics import Measure, Scores, Value
+from koktok.metrics.registry import columns
 from koktok.report.korean import korean_units
 from koktok.report.schema import GoldInfo, Report
-
-COLUMNS: Final = (
-    "fertility",
-    "boundary_f1_macro",
-    "boundary_f1",
-    "nsl",
-    "recall_noun_particle",
-    "recall_verb_ending",
-    "unknown_eojeols",
-    "fallback_bytes",
-    "bytes_per_token",
-    "boundary_precision",
-    "boundary_recall",
-    "recall_copula",
-    "boundary_ceiling",
-    "renyi_efficiency",
-    "utilisation",
-    "borders",
-    "round_trip_nfc",
-    "parity",
-    "english_fertility",
-)
-"""Measures of the first table, in reading order; the second table holds all of them."""
 
 UNREADABLE: Final = 0.05
 """Largest share of eojeols with an unknown token that a row on the front may have."""
@@ -43,7 +21,8 @@ HEADLINE: Final = "boundary_f1_macro"
 def columns_of(report: Report) -> list[Measure]:
     """The measures of the first table that some row has."""
     known = {measure.name: measure for measure in report.measures}
-    return [known[key] for key in COLUMNS if key in known and any(key in row.values for row in report.rows)]
+    names = [metric.name for metric in columns()]
+    return [known[name] for name in names if name in known and any(name in row.values for row in report.rows)]
 
 
 def pareto_front(rows: Iterable[Scores], f1: str = "boundary_f1") -> list[Scores]:

@@ -14,10 +14,10 @@ from conftest import PATIENCE, ROOT
 from test_report import example
 
 from koktok.metrics import Scores, Value, metrics
+from koktok.metrics.registry import columns
 from koktok.metrics.statistics import BLOCK
 from koktok.report import Report, to_html
 from koktok.report.korean import KOREAN, korean_units
-from koktok.report.rows import COLUMNS
 from koktok.tokenizer.open import load
 
 SIZES = {390: 844, 1400: 900}
@@ -28,7 +28,7 @@ def crowded() -> Report:
     base, rows = example(), []
     for k in range(14):
         x, y = (1.6 + k / 7, 0.4 + k / 30) if k > 3 else (1.5 + k / 500, 0.35 + k / 900)
-        scores = {name: Value(0.5, 0.4567, 0.5678) for name in COLUMNS if name in metrics()}
+        scores = {name: Value(0.5, 0.4567, 0.5678) for name in (metric.name for metric in columns())}
         scores |= {"fertility": Value(x, x - 0.02, x + 0.02), "boundary_f1": Value(y, y - 0.02, y + 0.02)}
         row = base.rows[0].model_copy(update={"number": k + 1, "name": f"row-{k + 1}_32k", "scores": scores})
         rows.append(row)
