@@ -96,7 +96,7 @@ def print_training(
     unit = "sentences" if training.tokenizer.recipe.train.superwords else "words"
     where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
     unknown = any(row.figures.unknown for row in rows)
-    columns = ("tokenizer", "tokens/eojeol", "F1", "F1 all", "josa", "eomi", "bytes", *(["unk"] if unknown else []))
+    columns = ("tokenizer", "tokens/eojeol", "F1", "all gaps", "josa", "eomi", "bytes", *(["unk"] if unknown else []))
     cells = []
     for row in rows:
         figures = row.figures
