@@ -66,7 +66,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     at = next(i for i, line in enumerate(lines) if line.startswith("2,300 ids each, measured on"))
     assert "held-out words" in lines[at]
     columns, *rows = [line.split("  ") for line in lines[at + 1 : at + 5]]
-    assert "".join(columns).replace(" ", "") == "tokenizertokens/eojeolF1F1alljosaeomibytes"
+    assert "".join(columns).replace(" ", "") == "tokenizertokens/eojeolF1allgapsjosaeomibytes"
     assert [row[0].strip() for row in rows] == ["koktok lm", "SentencePiece Unigram", "one token per syllable"]
     assert max(map(len, lines[at : at + 5])) <= 80
     assert "silver" in done.stdout
