@@ -87,6 +87,8 @@ def test_a_field_is_named_in_python(tmp_path: Path) -> None:
     made = [koktok.train(text, field="review", **small).tokenizer.vocab.digest()
             for text in (str(tmp_path / "reviews.jsonl"), tmp_path / "reviews.csv", rows)]  # fmt: skip
     assert made == [koktok.train([row["review"] for row in rows], **small).tokenizer.vocab.digest()] * 3
+    with pytest.raises(InputError, match="the field `review` has no effect: item 1 is a text"):
+        koktok.train(["나는 집에 간다."], field="review", **small)
     for text in (tmp_path / "reviews.jsonl", tmp_path / "reviews.csv", rows):
         with pytest.raises(InputError, match=r"no field .text.; it has: .id., .review.\nhint: field='review'"):
             koktok.train(text, **small)

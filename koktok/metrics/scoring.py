@@ -281,7 +281,8 @@ def _of_table(name: str, table: Table | None = None) -> dict[str, Callable[[Any]
 
 def _parts(table: Table, text: Text, resamples: int, seed: int) -> dict[str, Value]:
     """The figures of each domain by itself, with blocks of its lines as units."""
-    formulas = {name: metric for name, metric in _of_table("text", table).items() if metrics()[name].shown.domains}
+    known = metrics()
+    formulas = {name: value for name, value in _of_table("text", table).items() if known[name].shown.domains}
     masks = {name: text.domains == k for k, name in enumerate(text.names)}
     return {
         f"{key}@{name}": value

@@ -298,12 +298,12 @@ def _read_items(items: Iterable[Any], field: str | None, name: str, report: Read
     each = enumerate(_flat(items), 1)
     number, known = 1, False
     while some := list(islice(each, _ITEMS)):
+        if number == 1 and field is not None and isinstance(some[0][1], str | bytes):
+            raise InputError(
+                f"the field `{field}` has no effect: item 1 is a text, not a record", hint="leave out field"
+            )
         texts = []
         for at, item in some:
-            if at == 1 and field is not None and isinstance(item, str | bytes):
-                raise InputError(
-                    f"the field `{field}` has no effect: item 1 is a text, not a record", hint="leave out field"
-                )
             text = text_in(item, field, f"item {at}", known=known)
             known = known or text is not None
             if text is not None and not has_surrogates(text):

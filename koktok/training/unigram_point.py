@@ -34,13 +34,13 @@ class Point:
     at_least: bool = False
     """Whether more boundaries than `keep` are as good: `nu` is then not scaled down."""
     rarity: float = 0.2
-    """How much less a boundary costs in words that are frequent, which a model learns whole."""
+    """Power of a word's rarity by which its boundaries cost more: a model learns frequent words whole."""
     min_count: int = 10
-    """Occurrences of a candidate."""
+    """Least number of occurrences of a candidate."""
     max_length: int = 12
-    """Characters of a piece."""
+    """Most characters of a piece."""
     aligned: bool = True
-    """Whether a candidate must begin and end at a boundary somewhere in the text."""
+    """Whether a candidate lies inside one morpheme, or begins and ends at boundaries."""
     per_id: float = 0.0
     """Candidates that there must be for each id; where `min_count` leaves fewer, rarer ones are taken as well."""
     sharp: float = 3.0

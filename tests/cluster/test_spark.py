@@ -101,14 +101,8 @@ def koktok(*words: object) -> None:
 # ── counting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "partitions",
-    [
-        pytest.param(3, marks=pytest.mark.slow),
-        pytest.param(1, marks=pytest.mark.slow),
-        pytest.param(16, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("partitions", [3, 1, 16])
 def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitions: int) -> None:
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
     koktok("count", *NEWS, "--holdout-by", "documents", "--holdout", 0.2, "--runs", "--min-count", 2, "-o", one, "-q")
