@@ -26,12 +26,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -39,6 +42,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from eval.machine import Told, machine
 from eval.peers import koktok_peer, train_peer
 from eval.texts import base_lines
+from koktok.bulk.encoder import BATCH, DOCUMENTS
+from koktok.bulk.texts import Texts
 from koktok.model.tokens import Tokens
 from koktok.tokenizer import TrainedTokenizer
 
@@ -337,6 +342,61 @@ def threads(folder: str, bench: Bench) -> None:
             bench.say(f"| {way}, {state} | {' | '.join(f'{speed:.1f}' for speed in speeds)} | {ratio:.2f} |")
 
 
+def held(folder: str, bench: Bench) -> None:
+    """What of one thread's time holds the interpreter's lock, so that others wait for it, and what every thread does again."""
+    tokenizer = TrainedTokenizer.load(folder)
+    encoder = tokenizer.bulk_encoder
+    ways: dict[str, Work] = {
+        "file": lambda: tokenizer.encode_files(bench.text, threads=1),
+        "list": lambda: encoder(bench.lines, threads=1),
+    }
+    title = f"Under the lock, {tokenizer.vocab.kind}, {tokenizer.pattern.signature()}, one thread"
+    bench.say(f"\n{title}\n\n| | ms a MB | of it under the lock, ms | share |\n|---|---|---|---|")
+    spent: list[float] = []
+
+    def clocked(compiled: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            begun = time.perf_counter()
+            found = compiled(*given)
+            spent.append(time.perf_counter() - begun)
+            return found
+
+        return call
+
+    for way, work in ways.items():
+        work()  # compiled code is there, and what it calls is not replaced
+        for state in ("cold", "warm"):
+            found = []
+            for _ in range(bench.runs):
+                if state == "cold":
+                    encoder.forget()
+                with ExitStack() as stack:
+                    for name, module in [*sys.modules.items()]:
+                        for own, value in [*vars(module).items()] if name.startswith("koktok.bulk.") else ():
+                            if isinstance(value, Dispatcher):
+                                stack.enter_context(patch.object(module, own, clocked(value)))
+                    solver = replace(encoder._solver, kernel=clocked(encoder._solver.kernel))
+                    stack.enter_context(patch.object(encoder, "_solver", solver))
+                    spent.clear()
+                    begun = time.perf_counter()
+                    work()
+                    whole = time.perf_counter() - begun
+                found.append([whole, whole - sum(spent)])
+            bench.rounds[f"{title}, {way}, {state}: seconds, under the lock"] = found
+            whole, locked = (statistics.median(row[i] for row in found) / bench.megabytes * 1000 for i in (0, 1))
+            bench.say(f"| {way}, {state} | {whole:.2f} | {locked:.2f} | {locked / whole:.1%} |")
+    batches = [*Texts.batches(bench.lines, BATCH, DOCUMENTS)]
+    solved = {}
+    for threads in (1, 2, 4, 8, len(batches)):
+        solved[threads] = 0
+        for one in range(threads):
+            encoder.forget()
+            encoder([batch().text(i) for batch in batches[one::threads] for i in range(len(batch()))], threads=1)
+            solved[threads] += len(encoder._idle[0])
+    cells = ", ".join(f"{threads} threads {count / solved[1]:.2f}" for threads, count in solved.items())
+    bench.say(f"\nUnits that are solved, all threads together, as a multiple of those of one ({solved[1]:,}): {cells}")
+
+
 def decode(folder: str, bench: Bench) -> None:
     tokenizer = TrainedTokenizer.load(folder)
     tokens = tokenizer.encode_ids(bench.lines)
@@ -422,6 +482,7 @@ PARTS: dict[str, Callable[[str, Bench], None]] = {
     "encode": encode,
     "files": files,
     "threads": threads,
+    "held": held,
     "decode": decode,
     "latency": latency,
     "load": load,

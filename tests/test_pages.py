@@ -224,19 +224,18 @@ def materials(tmp_path_factory: pytest.TempPathFactory, mini: list[str]) -> Path
     return place
 
 
+READING = [
+    ROOT / "README.md",
+    *(DOCS / name for name in re.findall(r"\w: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)),
+]
+"""The pages in the order of the documentation; those that stand nowhere in it come last."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_the_page_runs(page: Path, materials: Path, trained: Callable[..., Path], tmp_path: Path) -> None:
-    """In an own folder, in the order of the page; `my-tokenizer` is there unless the page makes it."""
-    shutil.copytree(materials, tmp_path / "place")
-    there = [block for block in blocks(page) if block.kind in ("sh", "python", "javascript") and not block.lacks()]
-    if page == ROOT / "README.md":  # whose commands for four purposes stand in its sentences
-        purposes = re.findall(r"`(koktok .*? -o [\w-]+)`", page.read_text(encoding="utf-8"))
-        assert len(purposes) == 5
-        there += [Block("sh", command.replace("TEXT", "news.txt.gz"), ()) for command in purposes]
-    made = any(re.search(r"(-o|--out) my-tokenizer$", block.text, re.M) for block in there)
-    if not made:
-        shutil.copytree(trained(), tmp_path / "place" / "my-tokenizer")
+def test_the_pages_run_one_after_another(materials: Path, trained: Callable[..., Path], tmp_path: Path) -> None:
+    """In one folder, as somebody reads them, with the tokenizer of README's first command, which needs a network."""
+    place = shutil.copytree(materials, tmp_path / "place")
+    shutil.copytree(trained(), place / "my-tokenizer")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
     how = {
@@ -244,10 +243,16 @@ def test_the_page_runs(page: Path, materials: Path, trained: Callable[..., Path]
         "python": [sys.executable, "-c"],
         "javascript": ["node", "--input-type=module", "-e"],
     }
-    for kind, text, _ in there:
-        command = [*how[kind], text]
-        done = subprocess.run(command, cwd=tmp_path / "place", env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, f"{text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    for page in sorted(RUN, key=lambda page: READING.index(page) if page in READING else len(READING)):
+        there = [block for block in blocks(page) if block.kind in how and not block.lacks()]
+        if page == READING[0]:  # whose commands for four purposes stand in its sentences
+            purposes = re.findall(r"`(koktok .*? -o [\w-]+)`", page.read_text(encoding="utf-8"))
+            assert len(purposes) == 5
+            there += [Block("sh", command.replace("TEXT", "news.txt.gz"), ()) for command in purposes]
+        for kind, text, _ in there:
+            done = subprocess.run([*how[kind], text], cwd=place, env=environment, capture_output=True, text=True)
+            said = f"{name_of(page)}\n{text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+            assert done.returncode == 0, said
 
 
 @pytest.mark.parametrize(
