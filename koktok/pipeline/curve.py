@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from koktok.count import Counts
 from koktok.count.prepared import prepare, texts_of
@@ -27,10 +28,14 @@ from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.job import Job
 from koktok.training.unigram import train_unigrams
-from koktok.training.unigram_point import FRONTIER, Point
+from koktok.training.unigram_point import DEFAULT, FRONTIER, PRESETS, Point
 
 if TYPE_CHECKING:
     from koktok.model.vocab import Vocab
+
+
+SPLITTING: Final = ("split", "digits")
+"""Options that decide the pretokens, and with them what is counted: all points of a curve have the same."""
 
 
 @dataclass(frozen=True)
@@ -157,15 +162,14 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
 
 
 def frontier(
-    job: Job,
+    jobs: Sequence[Job],
     held: SegmentedCounts,
     *,
     held_eojeols: int,
-    vocab_sizes: Sequence[int],
     points: Sequence[Point] = FRONTIER,
     on_progress: OnProgress | None = None,
 ) -> list[FrontierRow]:
-    """Train every point at every size from one table of candidates, and measure all on held-out words.
+    """Train every point at every size, and measure all on held-out words; a job is the text and a size.
 
     Only cuts between two Hangul syllables count, of any kind and confidence.
 
@@ -173,15 +177,15 @@ def frontier(
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
     >>> points = [Point("short", nu=0.2, min_count=2), FRONTIER[-1]]
-    >>> rows = frontier(Job(counts, 265), counts, held_eojeols=60, vocab_sizes=[265], points=points)
+    >>> rows = frontier([Job(counts, 265)], counts, held_eojeols=60, points=points)
     >>> [(row.name, round(row.tokens_per_eojeol, 2), round(row.f1, 2)) for row in rows]
     [('short', 1.0, 0.0), ('aligned', 2.0, 1.0)]
     """
     silver = silver_of(held, held_eojeols)  # an error comes before the training
-    trained = train_unigrams(job, points, sorted(set(vocab_sizes)))
     settings = {point.name: {key: value for key, value in asdict(point).items() if key != "name"} for point in points}
+    trained = [row for job in jobs for row in train_unigrams(job, points).items()]
     rows = []
-    for done, ((name, _), result) in enumerate(trained.items(), start=1):
+    for done, (name, result) in enumerate(trained, start=1):
         rows.append(measure(name, result.vocab, silver, **settings[name]))
         if on_progress:
             on_progress("measure", done, len(trained))
@@ -216,12 +220,19 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
 def peers(words: Counts, recipe: Recipe, silver: Silver, sizes: Sequence[int]) -> tuple[FrontierRow, ...]:
     """Train SentencePiece Unigram with its default settings at every size that the words allow."""
     rows = []
-    for size in sorted(sizes):
+    for size in sizes:
         coverage = recipe.train.character_coverage
         with suppress(VocabSizeError):
             plain = PlainSentencePiece(words, model="unigram", vocab_size=size, character_coverage=coverage)
             rows.append(_row_of(plain.name, size, silver.figures(plain.tokenizer), {}))
     return tuple(rows)
+
+
+def _not_its_own(point: str, recipe: Recipe) -> dict[str, Any]:
+    """How words are split for all points, where a training with this preset would split them otherwise."""
+    own = recipe.changed(preset=point if point in PRESETS else DEFAULT).pretokenize
+    ours = recipe.pretokenize
+    return {name: getattr(ours, name) for name in SPLITTING if getattr(own, name) != getattr(ours, name)}
 
 
 def train_frontier(
@@ -232,26 +243,37 @@ def train_frontier(
     if recipe.train.model != "unigram":
         raise UsageError(f"expected --model unigram for a curve, got {recipe.train.model}", hint="--model unigram")
     recipe = recipe.changed(superwords=0.0)
-    points = [recipe.changed(vocab_size=size) for size in sorted(vocab_sizes)]  # refuses impossible sizes
-    # The smallest size decides the alphabet, so that all sizes have the same.
-    recipe, prepared = segment_text(text, points[0], options, check=False)
+    sizes = sorted({*vocab_sizes}, reverse=True)  # one that is too large is refused before the others are trained
+    for size in reversed(sizes):  # one that is impossible is refused; the largest decides the sample of a large text
+        recipe = recipe.changed(vocab_size=size)
+    recipe, prepared = segment_text(text, recipe, options, check=False)
     raw = prepared.reading.held
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
     raw = Counts.from_frame(texts_of(raw.frame, after_a_space=recipe.pretokenize.prefix_space))
     held = cut_words(prepare(raw, recipe.normalizer, recipe.pattern), recipe, prepared.segmenter, options.on_progress)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
-    job = Job.of(
-        prepared.segmented,
-        recipe,
-        recipe.pattern,
-        threads=options.threads,
-        on_progress=lambda done, total: options.on_progress("train", done, total),
-    )
-    rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.on_progress)
+
+    def told(before: int, done: int, total: int | None) -> None:
+        options.on_progress("train", before * (total or 0) + done, len(sizes) * (total or 0))
+
+    jobs = [
+        Job.of(
+            prepared.segmented,
+            recipe.changed(vocab_size=size),
+            recipe.pattern,
+            threads=options.threads,
+            on_progress=partial(told, before),
+        )
+        for before, size in enumerate(sizes)
+    ]
+    rows = [
+        replace(row, settings=row.settings | _not_its_own(row.name, recipe))
+        for row in frontier(jobs, held, held_eojeols=eojeols, on_progress=options.on_progress)
+    ]
     against = reference(held, eojeols=eojeols)
     if peer and prepared.reading.complete:
         # On whole words, as in the closing table of a training: SentencePiece would put a space before every digit of a pretoken.
         silver = Silver(cut_texts(prepared.reading.held, recipe, prepared.segmenter))
-        against = replace(against, peers=peers(prepared.reading.train, recipe, silver, vocab_sizes))
+        against = replace(against, peers=peers(prepared.reading.train, recipe, silver, sizes[::-1]))
     return rows, against

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from koktok.pipeline.baseline import shown
-from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
+from koktok.pipeline.curve import SPLITTING, FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Dot, Line, points, standalone, style_of
 from koktok.report.markdown import table
 from koktok.training.unigram_point import DEFAULT, PRESETS
@@ -28,6 +28,8 @@ def flags(settings: Mapping[str, Any]) -> str:
     >>> from koktok.training.unigram_point import FRONTIER
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
     ['--preset lm', '--preset lm --keep 0.8']
+    >>> flags(vars(PRESETS["encoder"]) | {"digits": "single"})
+    '--preset encoder --digits single'
     """
     ways: list[tuple[int, bool, str]] = []
     for name, preset in PRESETS.items():
@@ -38,7 +40,9 @@ def flags(settings: Mapping[str, Any]) -> str:
             changed = {key: value for key, value in changed.items() if value is not None}
         typed = {key: _typed(key, value) for key, value in changed.items()}
         if all(typed.values()):
-            options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value}" for key, value in typed.items())])
+            split = (f"--{key} {settings[key]}" for key in SPLITTING if key in settings)
+            more = (f"{OPTIONS[key]} {value}" for key, value in typed.items())
+            options = " ".join([f"--preset {name}", *more, *split])
             ways.append((len(changed), name != DEFAULT, options))
     return min(ways)[2] if ways else ""
 

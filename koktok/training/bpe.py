@@ -17,7 +17,7 @@ piece except a byte or a step to a character ends inside a character (law 17).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -146,7 +146,7 @@ def train_bpe(job: Job) -> Learnt:
     if not len(job.text.offset) and job.runs is None:
         return train_plain_bpe(job)  # there is nothing to choose by
     point = point_of(job)
-    return train_points(BpeSelection, job, [point], [job.vocab_size])[point.name, job.vocab_size]
+    return train_points(BpeSelection, job, [point])[point.name]
 
 
 def train_plain_bpe(job: Job, *, lowest: int = 2) -> Learnt:
@@ -193,10 +193,10 @@ class BpeSelection(Selection[Merged]):
         self._worth[place] = trust[text.kind] * text.confidence
         self._steps = {"", *(joined_bytes(self.job.letters()) if self.job.spelled else ())}
 
-    def room(self, size: int) -> int:
+    def room(self) -> int:
         """The number of ids that bytes, special tokens and characters leave."""
         letters = self.job.letters()
-        return replace(self.job, vocab_size=size).room(len(joined_bytes(letters) if self.job.spelled else letters))
+        return self.job.room(len(joined_bytes(letters) if self.job.spelled else letters))
 
     def fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: Merged | None) -> Merged:
         """Learn merges that keep the boundaries that the chosen pieces keep."""
@@ -223,10 +223,9 @@ class BpeSelection(Selection[Merged]):
         """How often each piece of two characters or more is used in the text."""
         return trial.uses
 
-    def finished(self, size: int, trial: Merged) -> tuple[Learnt, NDArray[np.bool_]]:
+    def finished(self, trial: Merged) -> Learnt:
         """The merges of the trial."""
-        del size
-        return trial.learner.learnt(self.outcome(trial)), trial.alive
+        return trial.learner.learnt(self.outcome(trial))
 
     def _superwords(self, alive: NDArray[np.bool_]) -> Callable[[str], bool]:
         """Which pieces may be made: across spaces, those chosen and the steps to them."""

@@ -79,8 +79,8 @@ class Selection(ABC, Generic[T]):
     # ── what a model adds ─────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
-    def room(self, size: int) -> int:
-        """The number of ids that a vocabulary of a size leaves for pieces of two characters or more."""
+    def room(self) -> int:
+        """The number of ids for pieces of two characters or more."""
 
     @abstractmethod
     def fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: T | None) -> T:
@@ -91,28 +91,28 @@ class Selection(ABC, Generic[T]):
         """How often each piece of two characters or more is used in the text."""
 
     @abstractmethod
-    def finished(self, size: int, trial: T) -> tuple[Learnt, NDArray[np.bool_]]:
-        """The result of the last trial, with a log of what is the model's own; and the pieces in it."""
+    def finished(self, trial: T) -> Learnt:
+        """The result of the last trial, with a log of what is the model's own."""
 
-    def check(self, size: int) -> None:
-        """Refuse a size that the candidates cannot have, before any work; a model that needs no candidates refuses none."""
+    def check(self) -> None:
+        """Refuse a vocabulary size that the candidates cannot have, before any work; a model that needs no candidates refuses none."""
 
     # ── the algorithm ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def train(self, size: int, alive: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.bool_], Learnt]:
-        """The result at one size; `alive` are the pieces of a larger size to start from."""
-        self.check(size)
+    def train(self) -> Learnt:
+        """The result."""
+        self.check()
         clock = time.perf_counter()
         self.rounds = []
         targets = self._targets()
-        alive = self.choice(size, targets.factors(targets.begin())).prune(self.allowed if alive is None else alive)
-        times, alive = self._search_pieces(size, alive, targets)
+        alive = self.choice(targets.factors(targets.begin())).prune(self.allowed)
+        times, alive = self._search_pieces(alive, targets)
         selected = time.perf_counter()
-        learnt, alive = self.finished(size, self._search_model(size, alive, times, targets))
+        learnt = self.finished(self._search_model(alive, times, targets))
         seconds = {"select": selected - clock, "scores": time.perf_counter() - selected}
         log = {
             "point": asdict(self.point),
-            "vocab_size": size,
+            "vocab_size": self.job.vocab_size,
             "candidates": int(self.allowed.sum()),
             "required": self.candidates.n_required,
             "pieces_by_script": by_script(learnt.vocab.pieces),
@@ -120,11 +120,11 @@ class Selection(ABC, Generic[T]):
             **learnt.log,
             "seconds": seconds,
         }
-        return alive, replace(learnt, log=log)
+        return replace(learnt, log=log)
 
-    def choice(self, size: int, factors: Mapping[str, float]) -> Choice:
-        """The selection for a size, with the `nu` of the point times these factors."""
-        candidates, room = self.candidates, self.room(size)
+    def choice(self, factors: Mapping[str, float]) -> Choice:
+        """The selection with the `nu` of the point times these factors."""
+        candidates, room = self.candidates, self.room()
         # Characters without a piece are in the lattice as bytes; they take no place.
         pieces = room + int(candidates.required.sum())
         return Choice(
@@ -139,9 +139,7 @@ class Selection(ABC, Generic[T]):
             floors_of(candidates, self.job.options.reserve_script, pieces),
         )
 
-    def _search_pieces(
-        self, size: int, alive: NDArray[np.bool_], targets: Targets
-    ) -> tuple[dict[str, float], NDArray[np.bool_]]:
+    def _search_pieces(self, alive: NDArray[np.bool_], targets: Targets) -> tuple[dict[str, float], NDArray[np.bool_]]:
         """The factors of `nu` with which the cheapest segmentations meet the targets, and the pieces under them."""
         times = targets.begin()
         coming = times if targets.wants else None
@@ -149,13 +147,13 @@ class Selection(ABC, Generic[T]):
             if coming is None:
                 break
             times = coming
-            choice = self.choice(size, targets.factors(times))
+            choice = self.choice(targets.factors(times))
             _, alive = choice.swap(alive, SWAP)
             cut, uses = cheapest(self.lattice.only(alive, self.pool), choice.costs, self.price, self.pool)
             coming = targets.after(times, self.figures(cut, self.tokens_of(uses)))
-        return times, self.choice(size, targets.factors(times)).refine(alive)
+        return times, self.choice(targets.factors(times)).refine(alive)
 
-    def _search_model(self, size: int, alive: NDArray[np.bool_], times: dict[str, float], targets: Targets) -> T:
+    def _search_model(self, alive: NDArray[np.bool_], times: dict[str, float], targets: Targets) -> T:
         """A model that meets the targets with the fewest tokens, or comes nearest to them."""
         targets = self._targets(before=targets)
         best: tuple[tuple[float, float], T] | None = None
@@ -165,7 +163,7 @@ class Selection(ABC, Generic[T]):
             if coming is None:
                 break
             factors = targets.factors(coming)
-            choice = self.choice(size, factors)
+            choice = self.choice(factors)
             if trial is not None:
                 _, alive = choice.swap(alive, SWAP)
             trial = self.fit(choice, alive, factors, trial)
@@ -208,7 +206,7 @@ class Selection(ABC, Generic[T]):
         }
 
 
-# ── points and sizes ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── points ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def point_of(job: Job) -> Point:
@@ -225,44 +223,29 @@ def point_of(job: Job) -> Point:
     )
 
 
-def train_points(
-    model: type[Selection[Any]], job: Job, points: Sequence[Point], sizes: Sequence[int]
-) -> dict[tuple[str, int], Learnt]:
-    """Train every point at every size, the largest first; points share candidates, and smaller sizes start from larger ones.
-
-    The larger sizes in a run have a small influence on the smaller ones: a size trained alone may differ in a few pieces.
-    """
+def train_points(model: type[Selection[Any]], job: Job, points: Sequence[Point]) -> dict[str, Learnt]:
+    """Train every point; they share candidates."""
     clock = time.perf_counter()
     points = [replace(point, min_count=max(point.min_count, int(job.n_eojeols / RARE))) for point in points]
     mined: dict[tuple[int, bool], Candidates] = {}
     for (length, aligned), group in itertools.groupby(sorted(points, key=_source), key=_source):
-        mined[length, aligned] = _mined(job, [*group], max(sizes))
+        mined[length, aligned] = _mined(job, [*group])
     seconds = {"candidates": time.perf_counter() - clock}
     done = itertools.count(1)
-    steps = len(points) * len(sizes)
 
-    def train(point: Point, pool: ThreadPoolExecutor) -> dict[tuple[str, int], Learnt]:
-        """The point at every size; sizes of one floor are chosen one out of the other."""
+    def train(point: Point, pool: ThreadPoolExecutor) -> Learnt:
         candidates = mined[_source(point)]
-        floors = {size: _floor(point, candidates, size) for size in sizes}
-        trained = {}
-        for floor in sorted(set(floors.values())):
-            run = model(job, candidates, replace(point, min_count=floor), pool)
-            alive = None
-            for size in sorted({size for size in sizes if floors[size] == floor}, reverse=True):
-                alive, trained[point.name, size] = run.train(size, alive)
-                if steps > 1:
-                    job.on_progress(next(done), steps)
-        return trained
+        floor = _floor(point, candidates, job.vocab_size)
+        learnt = model(job, candidates, replace(point, min_count=floor), pool).train()
+        if len(points) > 1:
+            job.on_progress(next(done), len(points))
+        return replace(learnt, log=learnt.log | {"seconds": {**seconds, **learnt.log["seconds"]}})
 
     n = job.threads or os.cpu_count() or 1
     # Some steps of a point are one thread's work, so several points at once keep all of them busy.
     with ThreadPoolExecutor(n) as pool, ThreadPoolExecutor(min(n, len(points))) as runs_of_points:
-        parts = list(runs_of_points.map(lambda point: train(point, pool), points))
-    results = {key: learnt for part in parts for key, learnt in part.items()}
-    for learnt in results.values():
-        learnt.log["seconds"] = {**seconds, **learnt.log["seconds"]}
-    return results
+        trained = runs_of_points.map(lambda point: train(point, pool), points)
+        return {point.name: learnt for point, learnt in zip(points, trained, strict=True)}
 
 
 RARE = 2_000_000
@@ -282,9 +265,9 @@ def _floors(highest: int) -> list[int]:
     return [highest, *(floor for floor in FLOORS if floor < highest)]
 
 
-def _mined(job: Job, points: Sequence[Point], size: int) -> Candidates:
-    """Candidates over the highest floor that leaves enough of them for the largest size."""
-    wanted = max(point.per_id for point in points) * size
+def _mined(job: Job, points: Sequence[Point]) -> Candidates:
+    """Candidates over the highest floor that leaves enough of them."""
+    wanted = max(point.per_id for point in points) * job.vocab_size
     for floor in _floors(min(point.min_count for point in points)):
         policy = CandidatePolicy(
             min_count=floor,

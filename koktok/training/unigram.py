@@ -41,12 +41,12 @@ class Scored(Trial):
 class UnigramSelection(Selection[Scored]):
     """The training of one point as a Unigram."""
 
-    def room(self, size: int) -> int:
+    def room(self) -> int:
         """The number of ids that bytes, special tokens and required characters leave."""
-        return size - 256 - len(self.job.specials) - int(self.candidates.required.sum())
+        return self.job.vocab_size - 256 - len(self.job.specials) - int(self.candidates.required.sum())
 
-    def check(self, size: int) -> None:
-        """Refuse sizes that the candidates cannot have."""
+    def check(self) -> None:
+        """Refuse a vocabulary size that the candidates cannot have."""
         candidates, share = self.candidates, self.job.superwords.share
         beside = 256 + len(self.job.specials)
         longer = self.allowed[candidates.n_chars :]
@@ -55,7 +55,7 @@ class UnigramSelection(Selection[Scored]):
         largest = inside + across
         while largest > inside and largest > inside + int((largest - beside) * share):
             largest -= 1  # of a smaller vocabulary fewer pieces may cross spaces
-        check_size(size, beside + candidates.n_required, largest, "candidates")
+        check_size(self.job.vocab_size, beside + candidates.n_required, largest, "candidates")
 
     def fit(self, choice: Choice, alive: NDArray[np.bool_], factors: dict[str, float], before: Scored | None) -> Scored:
         """Train the scores of these pieces."""
@@ -104,13 +104,13 @@ class UnigramSelection(Selection[Scored]):
 
     # ── pieces that no word uses ──────────────────────────────────────────────────────────────────────────────────
 
-    def finished(self, size: int, trial: Scored) -> tuple[Learnt, NDArray[np.bool_]]:
+    def finished(self, trial: Scored) -> Learnt:
         """The vocabulary without pieces that no word uses."""
-        trial, replaced = self._without_unused(size, trial)
+        trial, replaced = self._without_unused(trial)
         log = {"trainer": "unigram", "dead_pieces_replaced": replaced, **self.outcome(trial)}
-        return Learnt(trial.vocab, log), trial.alive
+        return Learnt(trial.vocab, log)
 
-    def _without_unused(self, size: int, trial: Scored) -> tuple[Scored, int]:
+    def _without_unused(self, trial: Scored) -> tuple[Scored, int]:
         """The same with the next best pieces in place of those that no word uses; and how many there were.
 
         Training the scores again would only leave other pieces unused, so all other scores stay. A free place goes to the
@@ -119,7 +119,7 @@ class UnigramSelection(Selection[Scored]):
         Unused pieces stay where no other piece could be used, and then for their own text at least: such a piece is often a
         frequent one (었습니다), which swallows its boundary in every word.
         """
-        choice = self.choice(size, {kind: factor * PROHIBITIVE for kind, factor in trial.factors.items()})
+        choice = self.choice({kind: factor * PROHIBITIVE for kind, factor in trial.factors.items()})
         dead = np.zeros_like(self.fixed)
         while (unused := trial.alive & ~self.fixed & (trial.uses == 0)).any():
             dead |= unused
@@ -183,13 +183,13 @@ def train_unigram(job: Job) -> Learnt:
     [' 학교', '에서', ' 집']
     """
     point = point_of(job)
-    return train_unigrams(job, [point], [job.vocab_size])[point.name, job.vocab_size]
+    return train_unigrams(job, [point])[point.name]
 
 
-def train_unigrams(job: Job, points: Sequence[Point], sizes: Sequence[int]) -> dict[tuple[str, int], Learnt]:
-    """Train every point at every size, see `train_points`."""
+def train_unigrams(job: Job, points: Sequence[Point]) -> dict[str, Learnt]:
+    """Train every point, see `train_points`."""
     seconds = {"compile": crf.warm_up()}
-    trained = train_points(UnigramSelection, job, points, sizes)
+    trained = train_points(UnigramSelection, job, points)
     for learnt in trained.values():
         learnt.log["seconds"] = {**seconds, **learnt.log["seconds"]}
     return trained

@@ -74,16 +74,14 @@ POINTS = tuple(
 )
 
 
+def jobs(text, *sizes, **more):
+    return [Job(text, size, alphabet=(), coverage=0.9995, **more) for size in sizes]
+
+
 @pytest.fixture(scope="module")
 def rows(halves):
     train, held, eojeols = halves
-    return frontier(
-        Job(train, 3000, alphabet=(), coverage=0.9995),
-        held,
-        held_eojeols=eojeols,
-        vocab_sizes=[3000, 2400, 3000],
-        points=POINTS,
-    )
+    return frontier(jobs(train, 2400, 3000), held, held_eojeols=eojeols, points=POINTS)
 
 
 def hangul(char):
@@ -148,9 +146,9 @@ def test_rows_are_what_a_training_gives(halves, rows):
     train, held, eojeols = halves
     assert {(row.name, row.vocab_size) for row in rows} == {(p.name, n) for p in POINTS for n in (2400, 3000)}
     assert rows == sorted(rows, key=lambda row: (row.vocab_size, row.tokens_per_eojeol))
-    again = train_unigrams(train, points=POINTS, vocab_sizes=[2400, 3000])
+    again = {size: train_unigrams(train, points=POINTS, vocab_size=size) for size in (2400, 3000)}
     for row in rows:
-        model = model_for(again[row.name, row.vocab_size].vocab)
+        model = model_for(again[row.vocab_size][row.name].vocab)
         assert figures(row) == second_way(lambda word, model=model: model.encode(word)[1], held, eojeols)
         point = next(point for point in POINTS if point.name == row.name)
         assert row.settings == {key: value for key, value in vars(point).items() if key != "name"}
@@ -158,10 +156,10 @@ def test_rows_are_what_a_training_gives(halves, rows):
 
 def test_a_small_text_lowers_the_floor_of_a_point_that_asks_for_candidates(halves):
     train, held, eojeols = halves
-    job, short = Job(train, 3000, alphabet=(), coverage=0.9995), FRONTIER[0]
+    job, short = jobs(train, 3000), FRONTIER[0]
     with pytest.raises(VocabSizeError):
-        frontier(job, held, held_eojeols=eojeols, vocab_sizes=[3000], points=[replace(short, min_count=5, per_id=0.0)])
-    (row,) = frontier(job, held, held_eojeols=eojeols, vocab_sizes=[3000], points=[short])
+        frontier(job, held, held_eojeols=eojeols, points=[replace(short, min_count=5, per_id=0.0)])
+    (row,) = frontier(job, held, held_eojeols=eojeols, points=[short])
     assert row.settings["min_count"] == short.min_count, "the setting is told as it was asked for"
 
 
@@ -169,24 +167,16 @@ def test_the_result_depends_on_nothing_else(halves, rows):
     train, held, eojeols = halves
     told = []
     again = frontier(
-        Job(
-            train,
-            3000,
-            alphabet=(),
-            coverage=0.9995,
-            threads=1,
-            on_progress=lambda *step: told.append(("train", *step)),
-        ),
+        jobs(train, 3000, 2400, threads=1, on_progress=lambda *step: told.append(("train", *step))),
         held,
         held_eojeols=eojeols,
-        vocab_sizes=[2400, 3000, 2400],
         points=POINTS[::-1],
         on_progress=lambda *step: told.append(step),
     )
     assert again == rows
     assert {stage for stage, _, _ in told} == {"train", "measure"}
     assert told[-1] == ("measure", 8, 8)
-    assert ("train", 8, 8) in told  # doubles are trained once
+    assert ("train", 4, 4) in told
 
 
 words = st.builds(str.__add__, st.sampled_from(["", " "]), st.text("가나다a뷁.", min_size=1, max_size=4))
@@ -286,13 +276,7 @@ def test_the_trivial_row(held, eojeols):
 def test_impossible_sizes(halves, size, message):
     train, held, eojeols = halves
     with pytest.raises(VocabSizeError, match=message):
-        frontier(
-            Job(train, 3000, alphabet=(), coverage=0.9995),
-            held,
-            held_eojeols=eojeols,
-            vocab_sizes=[2400, size],
-            points=FRONTIER[:1],
-        )
+        frontier(jobs(train, size, 2400), held, held_eojeols=eojeols, points=FRONTIER[:1])
 
 
 # ── the front ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -374,3 +358,25 @@ def test_sentencepiece_has_the_tokens_of_the_closing_table(mini):
     _, against = train_frontier(lines, recipe, vocab_sizes=[2300])
     table = compare(koktok.train(lines, recipe, measured=True))
     assert [row.tokens_per_eojeol for row in against.peers] == [table.rows[1].figures.tokens_per_eojeol]
+
+
+def test_a_row_is_the_training_that_its_options_give(mini):
+    """Of several sizes, too: each has its own alphabet and candidates; digits and scripts are split as the curve says."""
+    lines, recipe = [f"{line} 2026년 API는" for line in mini], Recipe().changed(holdout=0.5)
+    rows, _ = train_frontier(lines, recipe, vocab_sizes=[2300, 2600], peer=False)
+    asked = [row for row in rows if row.name in ("lm", "encoder", "aligned")]
+    assert len(asked) == 6
+    for row in asked:
+        words = flags(row.settings).replace("--", "").split()
+        options = dict(zip(words[::2], words[1::2], strict=True))
+        table = compare(
+            koktok.train(lines, recipe.changed(vocab_size=row.vocab_size, **options), measured=True), peer=False
+        )
+        # The curve is measured on pretokens, the table on whole words.
+        found = table.rows[0].figures.tokens_per_eojeol
+        assert row.tokens_per_eojeol == pytest.approx(found, rel=1e-3), (row.name, options)
+    assert {flags(row.settings) for row in asked} == {
+        "--preset lm",
+        "--preset encoder --digits single",
+        "--preset aligned --split eojeol",
+    }

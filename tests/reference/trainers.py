@@ -47,16 +47,14 @@ def train_unigram(counts: SegmentedCounts, *, vocab_size: int, preset: str = "lm
     more = {"max_length": given["max_length"]} if "max_length" in given else {}
     job = _job(counts, vocab_size, "unigram", given)
     point = chosen(preset, **given, **more)
-    return unigram.train_unigrams(job, [point], [vocab_size])[point.name, vocab_size]
+    return unigram.train_unigrams(job, [point])[point.name]
 
 
-def train_unigrams(
-    counts: SegmentedCounts, *, vocab_sizes: Any, points: Any = None, **given: Any
-) -> dict[tuple[str, int], Learnt]:
+def train_unigrams(counts: SegmentedCounts, *, vocab_size: int, points: Any = None, **given: Any) -> dict[str, Learnt]:
     given["alphabet"] = given.pop("required", ())
     given = {"coverage": 0.9995, **given}
-    job = _job(counts, max(vocab_sizes, default=0), "unigram", given)
-    return unigram.train_unigrams(job, tuple(PRESETS.values()) if points is None else points, vocab_sizes)
+    job = _job(counts, vocab_size, "unigram", given)
+    return unigram.train_unigrams(job, tuple(PRESETS.values()) if points is None else points)
 
 
 def train_unigram_em(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Learnt:

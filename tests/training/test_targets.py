@@ -79,7 +79,7 @@ def test_the_kinds_have_targets_of_their_own(text, price):
     point = PRESETS["lm"].with_target(keep={"josa": 0.95, "eomi": 0.8})
     more = PRESETS["lm"].with_target(keep={"josa": 0.95, "eomi": 0.9})
     found = [
-        train_unigrams(text, points=[each], vocab_sizes=[SIZES[1]], price=price)["lm", SIZES[1]].log["outcome"]
+        train_unigrams(text, points=[each], vocab_size=SIZES[1], price=price)["lm"].log["outcome"]
         for each in (point, more)
     ]
     assert [outcome["eomi"] for outcome in found] == [pytest.approx(0.8, abs=0.02), pytest.approx(0.9, abs=0.02)]

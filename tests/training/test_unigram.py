@@ -228,8 +228,10 @@ def test_a_string_is_counted_once_however_many_others_there_are():
 
 
 def test_sizes_count_everything():
-    trained = train_unigrams(text(), vocab_sizes=[330, 310], specials=["<s>", "</s>"], points=[Point("p", min_count=2)])
-    for (_, size), result in trained.items():
+    for size in (330, 310):
+        (result,) = train_unigrams(
+            text(), vocab_size=size, specials=["<s>", "</s>"], points=[Point("p", min_count=2)]
+        ).values()
         assert result.vocab.size == size
         assert result.vocab.specials == ("<s>", "</s>")
         json.dumps(result.log)
@@ -267,7 +269,8 @@ def test_reserve_shares_the_vocabulary_by_script():
     assert both["hangul"] >= int(0.58 * n)
 
 
-def test_reserve_goes_with_several_sizes_and_superwords():
+@pytest.mark.parametrize("size", [300, 306])
+def test_reserve_goes_with_superwords(size):
     run = {" 할 수|가 있|다": 40, " 갈 수|가 있|다": 30, " the token of": 9, " the tokenizer": 8, " the character": 8}
     runs = SegmentedCounts.from_marked(
         run | {" tokens": 7, " token": 7, " a tokenize": 6, " char acter": 5, " actor": 4}
@@ -275,16 +278,15 @@ def test_reserve_goes_with_several_sizes_and_superwords():
     trained = train_unigrams(
         runs,
         points=[Point("p", min_count=2)],
-        vocab_sizes=[300, 306],
+        vocab_size=size,
         runs=runs,
         superwords=SuperwordPolicy(share=0.1, min_count=2, min_runs=1),
         reserve={"latin": 0.6},
     )
-    for size in (300, 306):
-        vocab = trained["p", size].vocab
-        assert vocab.size == size
-        assert by_script(vocab.pieces)["latin"] >= int(0.6 * (size - 256))
-        assert sum(crosses_space(piece) for piece in vocab.pieces) <= int(0.1 * (size - 256))
+    vocab = trained["p"].vocab
+    assert vocab.size == size
+    assert by_script(vocab.pieces)["latin"] >= int(0.6 * (size - 256))
+    assert sum(crosses_space(piece) for piece in vocab.pieces) <= int(0.1 * (size - 256))
 
 
 def test_reserve_refuses_more_places_than_there_are():
@@ -308,7 +310,7 @@ def test_the_floor_rises_with_large_text():
     def floor(eojeols):
         point = Point("mine", per_id=5 / 301)
         (made,) = train_unigrams(
-            text, points=[point], vocab_sizes=[301], required=required, coverage=0.0, eojeols=eojeols
+            text, points=[point], vocab_size=301, required=required, coverage=0.0, eojeols=eojeols
         ).values()
         return made.log["point"]["min_count"], made.log["candidates"] - 40
 
@@ -326,7 +328,7 @@ def test_the_floor_falls_until_there_are_candidates_enough():
     def floor(**more):
         point = Point("mine", **{"min_count": 10, **more})
         (made,) = train_unigrams(
-            text, points=[point], vocab_sizes=[at["vocab_size"]], **{k: at[k] for k in ("required", "coverage")}
+            text, points=[point], vocab_size=at["vocab_size"], **{k: at[k] for k in ("required", "coverage")}
         ).values()
         return made.log["point"]["min_count"], made.log["candidates"] - 80
 
@@ -335,9 +337,9 @@ def test_the_floor_falls_until_there_are_candidates_enough():
     assert floor(per_id=11 / 341) == (3, 30), "7 and 5 leave ten as well"
     assert floor(per_id=31 / 341) == (2, 30), "a string that stands once is no candidate, whatever is wanted"
     assert floor(min_count=4, per_id=1.0) == (2, 30)
-    both = train_unigrams(
-        text, points=[Point("mine", per_id=10 / 338)], vocab_sizes=[336, 341], required=at["required"], coverage=0.0
-    )
-    assert {size: made.log["point"]["min_count"] for (_, size), made in both.items()} == {336: 10, 341: 3}
+    for size, lowest in ((336, 10), (341, 3)):
+        point = Point("mine", per_id=10 / 338)
+        (made,) = train_unigrams(text, points=[point], vocab_size=size, required=at["required"], coverage=0.0).values()
+        assert made.log["point"]["min_count"] == lowest
     made = train_unigram(text, min_count=10, **at).log
     assert made["point"]["min_count"] == 10, "who names a floor gets that floor"
