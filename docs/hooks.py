@@ -34,6 +34,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     # GitHub wants `\|` inside code in a table; Python-Markdown takes a plain `|` there, and would show the backslash.
     plain = re.sub(r"^\|.*", lambda row: re.sub("`[^`]*`", _unescaped, row[0]), markdown, flags=re.MULTILINE)
     plain = re.sub(r"<!-- (README[.\w]*\.md) -->", lambda name: front_page(name[1]), plain)
+    plain = re.sub(r"(\]\([^):#\s]*)\.ko\.md", r"\1.md", plain)  # the site puts the page of the reader's language there
     plain = re.sub(r"<!-- help (\w+) -->", lambda verb: f"```text\n{help_of(verb[1])}```", plain)
     return plain.replace("<!-- options -->", options_table()) if "<!-- options -->" in plain else plain
 

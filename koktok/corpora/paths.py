@@ -9,6 +9,7 @@ from typing import Any
 
 from koktok.corpora.fetch import texts
 from koktok.errors import InputError
+from koktok.text.kinds import EXTENSIONS
 from koktok.text.sources import Items, Source, check_field, name_of
 
 _CORPUS = "corpus:"
@@ -35,8 +36,8 @@ def as_source(
 def as_text(given: Any, field: str | None = None) -> Any:
     """Return sources in place of paths, and any other text unchanged.
 
-    A path is a `Path`, or a `str` alone that names a file, a folder, files by a pattern, or a corpus; a `str` in an iterable is a
-    line of text. `field` is that of their records.
+    A path is a `Path`, or a `str` alone that names a file, a folder, files by a pattern, or a corpus, or ends as a file of text
+    does; a `str` in an iterable is a line of text. `field` is that of their records.
 
     Examples
     --------
@@ -58,8 +59,8 @@ def as_text(given: Any, field: str | None = None) -> Any:
 
 
 def _is_path(text: str) -> bool:
-    """Whether a string alone names files, and is no line of text."""
-    if text.startswith(_CORPUS):
+    """Whether a string alone names files, or would if they were there, and is no line of text."""
+    if text.startswith(_CORPUS) or (text.endswith(EXTENSIONS) and not any(map(str.isspace, text))):
         return True
     try:
         return os.path.exists(text) or ("\n" not in text and glob.has_magic(text) and any(glob.iglob(text)))  # noqa: PTH110, PTH207

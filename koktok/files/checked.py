@@ -30,7 +30,7 @@ def open_regular(path: Path, what: str = "a file of a tokenizer", hint: str = ""
             raise ArtifactError(f"`{path}` is a device, a pipe or a folder; expected {what}", hint=hint)
         file = path.open("rb")
     except OSError as error:
-        raise ArtifactError(f"`{path}` cannot be read: {error}", hint=hint) from error
+        raise ArtifactError(f"`{path}` cannot be read: {error.strerror or error}", hint=hint) from error
     if file.read(len(LFS_POINTER)) == LFS_POINTER:
         file.close()
         raise ArtifactError(f"`{path}` is a Git LFS pointer, not the file", hint=FETCH_LFS)
@@ -44,7 +44,7 @@ def read_bounded(path: Path, most: int = MOST, what: str = "a file of a tokenize
         try:
             data = file.read(most + 1)  # the size that a system gives may be wrong: /proc
         except OSError as error:
-            raise ArtifactError(f"`{path}` cannot be read: {error}", hint=hint) from error
+            raise ArtifactError(f"`{path}` cannot be read: {error.strerror or error}", hint=hint) from error
     if len(data) > most:
         raise ArtifactError(
             f"`{path}` has {path.stat().st_size:,} bytes; expected {what}, of at most {most:,}", hint=hint

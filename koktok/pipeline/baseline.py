@@ -161,7 +161,8 @@ class PlainSentencePiece(Plain):
                 minloglevel=4,
             )
         except (RuntimeError, OSError, ValueError) as error:
-            raise VocabSizeError(str(error).strip().splitlines()[-1][-200:]) from error
+            # After the file, the line and the condition of its source: "Vocabulary size too high (32000). ..."
+            raise VocabSizeError(str(error).strip().splitlines()[-1].rpartition("] ")[2]) from error
         self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}"
         self.tokenizer: SentencePiece = SentencePiece(written.getvalue(), name=self.name)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from koktok.errors import ArtifactError, UsageError
+from koktok.errors import ArtifactError, InputError, UsageError, did_you_mean
 from koktok.files import Product, checked, read_bounded, read_utf8, typed
 from koktok.model.vocab import Vocab
 from koktok.recipe import FORMAT, Recipe
@@ -111,6 +111,7 @@ class Mark(BaseModel):
 
 
 _AGAIN = "copy the folder again, or train again"
+TRAIN: Final = "koktok train TEXT --out FOLDER"
 
 
 def read_mark(folder: Path) -> Mark:
@@ -120,7 +121,10 @@ def read_mark(folder: Path) -> Mark:
         hint = f"koktok.load({str(folder)!r}) opens its {foreign} with its own library" if foreign else ""
         if folder.is_file():
             hint = f"koktok import {typed(folder)} --out FOLDER"
-        raise _unreadable(folder, f"there is no {MARK} in it", hint or "koktok train TEXT --out FOLDER")
+        if not folder.exists():
+            near = [path.name for path in folder.parent.glob("*/") if (path / MARK).is_file()]
+            raise InputError(f"there is no folder `{folder}`", hint=did_you_mean(folder.name, near) or TRAIN)
+        raise _unreadable(folder, f"there is no {MARK} in it", hint or TRAIN)
     text = read_utf8(folder / MARK)
     try:
         mark = checked(Mark, tomllib.loads(text), f"`{folder / MARK}`", _AGAIN)

@@ -111,7 +111,12 @@ def _files_at(asked: str, skipped: list[str]) -> list[Path]:
     siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     raise InputError(
         f"there is no file or folder `{asked}`",
-        hint=did_you_mean(path.name, siblings, str(path.parent / "{}")) or f"ls {shlex.quote(str(path.parent))}",
+        hint=did_you_mean(path.name, siblings, str(path.parent / "{}"))
+        or (
+            f"echo {shlex.quote(asked)} | koktok …, for a text itself"
+            if " " in asked
+            else f"ls {shlex.quote(str(path.parent))}"
+        ),
     )
 
 

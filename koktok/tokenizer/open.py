@@ -138,7 +138,7 @@ def parse_spec(text: str) -> tuple[str, str]:
         else f"there is no file, folder or tokenizer `{text}`"
     )
     hint = "hf:path/to/tokenizer.json"
-    if _HUB_NAME.fullmatch(text):
+    if _HUB_NAME.fullmatch(text) and path.suffix not in (".json", ".model", ".txt", ".tiktoken", ".gguf"):
         hint = f"hf download {text} --include '*token*' '*vocab*' '*merges*' config.json --local-dir {path.name}"
     raise UsageError(f"{problem}; expected a path or one of {known}", hint=hint)
 

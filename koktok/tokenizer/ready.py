@@ -142,7 +142,13 @@ def folder_of(path: Path) -> Path:
     reference = str(path_of(path, "a tokenizer"))
     if reference.startswith(PREFIX) and not path.exists():
         rest = reference.removeprefix(PREFIX)
-        if rest in _names() or not Path(rest).exists():
+        if rest in _names():
             return find(rest).folder()
         path = Path(rest)
+        if not path.exists():
+            known = [*_names(), *(str(place) for place in path.parent.glob("*/") if (place / MARK).is_file())]
+            raise UsageError(
+                f"there is no ready vocabulary and no folder `{rest}`",
+                hint=did_you_mean(rest, known, f"{PREFIX}{{}}") or "koktok vocabulary list",
+            )
     return path.parent if path.is_file() and (path.parent / MARK).is_file() else path

@@ -8,6 +8,7 @@ import pytest
 from conftest import read_lines
 
 from koktok.corpora.paths import as_source, as_text
+from koktok.errors import InputError
 from koktok.text.sources import Source
 
 
@@ -20,8 +21,11 @@ def test_a_str_that_names_a_file_is_that_file(tmp_path: Path) -> None:
         assert isinstance(source, Source)
         assert source.paths == (file,)
     assert [source.name for source in as_text("corpus:mini")] == ["mini"]
-    for line in ("나는 집에 간다.", "가" * 10_000, "a\0b", "[가]*", "/none/*.txt"):
+    for line in ("나는 집에 간다.", "가" * 10_000, "a\0b", "[가]*", "파일은 a.txt", "/none/*"):
         assert as_text(line) == line
+    for name in ("none.txt", "none/*.jsonl", "말뭉치.parquet"):
+        with pytest.raises(InputError, match=r"there is no file or folder|no file matches"):
+            as_text(name)
 
 
 def test_corpus_names_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
