@@ -52,6 +52,7 @@ KINDS: dict[str, dict[str, Any]] = {
         f"bpe-bytes --pattern {name}": BYTES | {"pretokenize": {"pattern": name}}
         for name in ("llama3", "gpt2", "qwen2", "o200k", "cl100k", "superbpe", "exaone-moe", "koktok")
     },
+    "bpe-bytes --prefix-space": BYTES | {"pretokenize": {"prefix_space": True}},
     "wordpiece": {"train": {"model": "wordpiece", "vocab_size": 4000}},
 }
 
