@@ -174,7 +174,12 @@ class Texts:
             for block in strings:
                 yield from (partial(cls.of_block, part) for part in block.split(3 * size))
             return
-        while batch := list(islice(strings, documents)):
+        runs = (
+            (each[i : i + documents] for i in range(0, len(each), documents))  # without a step of Python for each text
+            if isinstance(each, list)
+            else iter(lambda: list(islice(strings, documents)), [])
+        )
+        for batch in runs:
             for some in _halves(batch, size):
                 yield (
                     partial(cls.of, some)
