@@ -90,8 +90,16 @@ def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
     }
 
 
+def texts_of(vocab: Vocab) -> Sequence[str]:
+    """The pieces of a vocabulary in characters; bytes that are no whole character are U+FFFD."""
+    if not vocab.bytewise:
+        return vocab.pieces
+    return [raw.decode(errors="replace") for raw in vocab.token_bytes[vocab.n_bytes : vocab.first_special]]
+
+
 def _pieces(vocab: Vocab) -> dict[str, dict[str, int]]:
-    lengths, shapes = Counter(map(len, vocab.pieces)), Counter(map(shape_of, vocab.pieces))
+    texts = texts_of(vocab)
+    lengths, shapes = Counter(map(len, texts)), Counter(map(shape_of, texts))
     return {
         "pieces_by_length": {str(length): lengths[length] for length in sorted(lengths)},
         "pieces_by_shape": {shape: shapes[shape] for shape in sorted(shapes)},

@@ -29,7 +29,7 @@ from koktok.model.vocab import Vocab
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import BYTES_PER_CHARACTER, Job, Learnt
 from koktok.training.lattice import NodePrices, cheapest, nu_by_kind
-from koktok.training.log import describe
+from koktok.training.log import describe, texts_of
 from koktok.training.prune import Choice, Round
 from koktok.training.scripts import by_script, floors_of
 from koktok.training.superwords import eojeol_counts
@@ -115,7 +115,7 @@ class Selection(ABC, Generic[T]):
             "vocab_size": self.job.vocab_size,
             "candidates": int(self.allowed.sum()),
             "required": self.candidates.n_required,
-            "pieces_by_script": by_script(learnt.vocab.pieces),
+            "pieces_by_script": by_script(texts_of(learnt.vocab)),
             "rounds": [asdict(entry) for entry in self.rounds],
             **learnt.log,
             "seconds": seconds,

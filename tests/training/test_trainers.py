@@ -89,6 +89,11 @@ def test_the_size_is_met_and_the_log_is_that_of_the_model(trainer: str) -> None:
     assert learnt.vocab.size == between(trainer) == log["vocab_size"]
     assert log["trainer"] == trainer.split(" ")[0]
     assert sum(log["pieces_by_length"].values()) == sum(log["pieces_by_shape"].values()) == len(learnt.vocab.pieces)
+    shapes = log["pieces_by_shape"]
+    assert shapes.get("hangul", 0) + shapes.get("space+hangul", 0) > 0, (
+        "in characters, also where pieces are spelled in bytes"
+    )
+    assert log.get("pieces_by_script", {"hangul": 1})["hangul"] > 0
     swallowed = there = 0
     for word, cuts, n in COUNTS.items():
         ends = {end for _, end in model_for(learnt.vocab).encode(word)[1]}
