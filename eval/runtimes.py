@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable
+from copy import copy
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
@@ -235,7 +236,8 @@ class Result:
 
     runtime: str
     version: str
-    outcome: Literal["same ids", "differs", "refused"]
+    outcome: Literal["same ids", "behind a space", "differs", "refused"]
+    """Behind a space: the same ids if the text is given with the space before its first word, and others without."""
     checked: int = 0
     differing: int = 0
     example: str = ""
@@ -249,6 +251,12 @@ class Case:
         self.folder, self.tokenizer = folder, TrainedTokenizer.load(folder)
         self.texts = [line for line in dict.fromkeys(map(self.tokenizer.normalize, lines)) if line]
         self.ids = [self.tokenizer.encode(text).ids for text in self.texts]
+
+    def behind_a_space(self) -> Case:
+        """The same with the texts as the tokenizer reads them."""
+        case = copy(self)
+        case.texts = [with_prefix(text, self.tokenizer.prefix) for text in self.texts]
+        return case
 
     def ranks(self) -> tiktoken.Ranks:
         """Return the ranks for tiktoken."""
@@ -267,6 +275,8 @@ class Case:
             )  # no folder of this machine
             return Result(name, getattr(error, "version", ""), "refused", example=" ".join(text.split())[-300:])
         found = agreement(zip(self.texts, rows, self.ids, strict=True))
+        if found.differing and self.tokenizer.prefix and run(self.behind_a_space())[1] == self.ids:
+            return Result(name, version, "behind a space", found.checked)
         first = "".join(example.line[:80] for example in found.examples[:1])
         return Result(name, version, "differs" if first else "same ids", found.checked, found.differing, first)
 
@@ -283,7 +293,7 @@ def in_python(name: str, python: Path, case: Case) -> tuple[str, list[list[int]]
     source = "\n".join(line[8:] for line in RUNTIMES[name].splitlines())
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "case.json"
-        spaced = [with_prefix(text, case.tokenizer.prefix) for text in case.texts]
+        spaced = case.behind_a_space().texts
         written = (case.folder / "tokenizer.json").read_text(encoding="utf-8")
         data = {"lines": case.texts, "spaced": spaced, "wanted": case.ids, "spelled": spelled, "ranks": ranks}
         try:
@@ -385,7 +395,7 @@ def table(rows: dict[str, list[Result]]) -> str:
         lines.append(f"| {one.runtime} {version} | " + " | ".join(map(shown, across)) + " |")
         faults: dict[str, list[str]] = {}  # kinds by error or line
         for kind, result in zip(kinds, across, strict=True):
-            if result.outcome != "same ids":
+            if result.outcome not in ("same ids", "behind a space"):
                 text = result.example[:MOST].replace("`", "'").replace("|", "/")
                 faults.setdefault(f"first at {text!r}" if result.outcome == "differs" else repr(text), []).append(kind)
         if faults:
@@ -407,7 +417,7 @@ def shown(result: Result) -> str:
     """Return the text of a cell."""
     if result.outcome == "differs":
         return f"{counted(result.differing, 'line')} differ{'s' * (result.differing == 1)}"
-    return "yes" if result.outcome == "same ids" else result.outcome
+    return {"same ids": "yes", "behind a space": 'yes, of `" " + text`'}.get(result.outcome, result.outcome)
 
 
 def kept_results(file: Path, text: str) -> dict[str, list[Result]]:

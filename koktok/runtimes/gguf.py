@@ -118,6 +118,7 @@ def table_of(one: Definition) -> GgufVocab:
             types=(NORMAL,) * len(vocab.pieces) + (CONTROL,) * len(vocab.specials),
             roles=dict(sorted(roles.items())),
             merges=tuple(" ".join(pair) for pair in splits(vocab.pieces)),
+            add_space_prefix=bool(one.prefix),
             add_bos=add_bos,
             add_eos=add_eos,
         )
@@ -146,7 +147,8 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
     raw = differences(normalizer) if table.charsmap and normalizer is not None else ()
     before = (("unknown", table.model == "t5"), ("no-normalizer", not table.charsmap))
     after = (
-        ("prefix", table.add_space_prefix),
+        ("prefix", table.add_space_prefix and table.model != "gpt2"),
+        ("bytes-prefix", table.add_space_prefix and table.model == "gpt2"),
         ("user-defined", USER_DEFINED in table.types),
         ("mark", table.model != "gpt2"),
         ("classes", table.model == "gpt2"),
