@@ -3,7 +3,7 @@
     python -m eval.study prepare --size tiny|gpu|cpu --work FOLDER [--data DATA|corpus:NAME] [--rows REGEX]
     python -m eval.study plan    --size … --work FOLDER
     python -m eval.study train   --size … --work FOLDER [--minutes 9] [--rows REGEX] [--seeds 3]
-    python -m eval.study report  --size … --work FOLDER [--out FILE.json]
+    python -m eval.study report  --size … --work FOLDER [--out FILE.json] [--page docs/benchmark.md]
     python -m eval.study all     --size cpu --work FOLDER [--data …] [--minutes 9]
     python -m eval.study pairs   --size cpu --work FOLDER [--data …]
     python -m eval.study keep    --size cpu --work FOLDER
@@ -27,6 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eval.machine import write_between
 from eval.study.sizes import SIZES, Size
 
 
@@ -46,6 +47,7 @@ def main() -> None:
         "--threads", type=int, default=1, help="size cpu: of one process; two processes of one thread are faster"
     )
     parser.add_argument("--out", type=Path, help="report: a JSON file")
+    parser.add_argument("--page", type=Path, help="report: a page with the lines `<!-- eval.study -->` and its end")
     given = parser.parse_args()
     size = SIZES[given.size]
     seconds, data = 60 * given.minutes, given.data or f"corpus:{size.corpus}"
@@ -69,7 +71,7 @@ def decoders(given: argparse.Namespace, size: Size, data: str, seconds: float) -
         from eval.study.compared import figures
         from eval.study.tables import page
 
-        tell(figures(size, given.work, seeds), page, given.out)
+        tell(figures(size, given.work, seeds), page, given.out, given.page)
     if given.step == "plan":
         from eval.study.tables import budget
 
@@ -100,13 +102,16 @@ def both_kinds(given: argparse.Namespace, size: Size, data: str, seconds: float)
         if given.step == "plan":
             print(plan(size, given.work))
         else:
-            tell(figures(size, given.work, seeds), page, given.out)
+            tell(figures(size, given.work, seeds), page, given.out, given.page)
     return True
 
 
-def tell(found: dict[str, Any], page: Callable[[dict[str, Any]], str], out: Path | None) -> None:
-    """The page of a report, and its figures as a file."""
-    print(page(found))
+def tell(found: dict[str, Any], page: Callable[[dict[str, Any]], str], out: Path | None, where: Path | None) -> None:
+    """The page of a report, alone or inside another page, and its figures as a file."""
+    if where:
+        write_between(where, "eval.study", page(found))
+    else:
+        print(page(found))
     if out:
         out.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 

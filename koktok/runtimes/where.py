@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from koktok.model.definition import Definition
+from koktok.model.vocab import KINDS, VocabKind
 from koktok.runtimes.huggingface import tokenizer_json
 from koktok.runtimes.limits import that_hold
 from koktok.runtimes.sentencepiece import model_proto
 from koktok.runtimes.tiktoken import ranks
 from koktok.text.patterns import ACROSS_SPACES
+
+BEHIND: Final = (
+    ' Give tiktoken and llama.cpp `" " + text`; runtimes that know patterns by name want no `--prefix-space`.'
+)
+"""What a byte-level vocabulary with a space before the first word needs."""
 
 
 def runs_in(one: Definition, pattern: str = "koktok", *, superwords: bool = False) -> str:
@@ -23,9 +31,15 @@ def runs_in(one: Definition, pattern: str = "koktok", *, superwords: bool = Fals
         name = kind if kind in model_proto.MODEL_TYPES else "words"
     hf2 = ", in tokenizers 1.0 after `koktok export --to hf2`" if one.prefix == "first" else ""
     openvino = "" if pattern == "superbpe" else ", OpenVINO"  # which reads long runs of spaces in another way
-    named = "superbpe" if superwords else "llama3"
-    holes = _of_pattern(pattern, superwords=superwords)
-    return that_hold("runs", [(name, True)], hf2=hf2, openvino=openvino, named=named, **holes)[0]
+    holes = {
+        "hf2": hf2,
+        "openvino": openvino,
+        "named": "superbpe" if superwords else "llama3",
+        "known": "" if one.prefix else f" and runtimes that know the pattern {pattern}",
+        "behind": BEHIND if one.prefix else "",
+        **_of_pattern(pattern, superwords=superwords),
+    }
+    return that_hold("runs", [(name, True)], **holes)[0]
 
 
 def _of_pattern(pattern: str, *, superwords: bool) -> dict[str, str]:
@@ -38,7 +52,7 @@ def _of_pattern(pattern: str, *, superwords: bool) -> dict[str, str]:
 
 
 def limitations(
-    kind: str,
+    kind: VocabKind,
     *,
     superwords: bool,
     jamo: bool,
@@ -53,7 +67,8 @@ def limitations(
         ("superwords", superwords),
         ("trimmed", spaced and trim),
         ("untrimmed", spaced and not trim),
-        ("prefix", spaced and prefix),
+        ("prefix", spaced and prefix and not KINDS[kind].bytewise),
+        ("bytes-prefix", spaced and prefix and KINDS[kind].bytewise),
         ("no-prefix", spaced and not prefix),
         ("unigram", kind == "unigram"),
         ("separated", separated),
