@@ -26,6 +26,9 @@ from koktok.text.prefix import Prefix, with_prefix
 CODEC = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 """Units as the machine keeps numbers of 16 bits."""
 
+_ASKED = 128
+"""Texts whose length tells that of all: to ask every one of 4,096 short ones took a tenth of the time of encoding them."""
+
 _PADDING = "\0" * 8  # two words of four units are read from every place on
 Parts = list[tuple[int, int, str]]
 """Of a text: (start, end, special token or nothing)."""
@@ -189,9 +192,10 @@ class Texts:
 
 
 def _halves(texts: list[str], size: int) -> Iterator[list[str]]:
-    """A list, cut in two and two again while it is larger than `size`."""
+    """A list, cut in two and two again while it is larger than `size`, as far as some of its texts tell."""
+    step = max(1, len(texts) // _ASKED)
     try:
-        large = len(texts) > 1 and sum(map(len, texts)) > 2 * size
+        large = len(texts) > 1 and step * sum(map(len, texts[::step])) > 2 * size
     except TypeError:
         large = False
     if large:
