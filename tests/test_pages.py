@@ -116,6 +116,14 @@ def test_the_korean_page_has_the_blocks_of_the_english_one(page: Path) -> None:
     assert korean == own or page not in (PAGES[1], COMMANDS[1])
 
 
+@pytest.mark.parametrize("page", [page for page in EVERY if english(page) != page], ids=name_of)
+def test_a_korean_page_leads_to_korean_pages(page: Path) -> None:
+    """Where there are any; to its own English page it may lead."""
+    for link in re.findall(r"\]\((?!https?:)([^)#\s]+\.md)", page.read_text(encoding="utf-8")):
+        other = (page.parent / link).resolve()
+        assert other == english(page) or other != english(other) or not other.with_suffix(".ko.md").exists(), link
+
+
 TABLES = SimpleNamespace(**runpy.run_path(str(DOCS / "tables.py")))
 
 

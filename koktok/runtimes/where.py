@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from koktok.model.definition import Definition
 from koktok.model.vocab import KINDS, VocabKind
 from koktok.runtimes.huggingface import tokenizer_json
@@ -11,11 +9,6 @@ from koktok.runtimes.limits import that_hold
 from koktok.runtimes.sentencepiece import model_proto
 from koktok.runtimes.tiktoken import ranks
 from koktok.text.patterns import ACROSS_SPACES
-
-BEHIND: Final = (
-    ' Give tiktoken and llama.cpp `" " + text`; runtimes that know patterns by name want no `--prefix-space`.'
-)
-"""What a byte-level vocabulary with a space before the first word needs."""
 
 
 def runs_in(one: Definition, pattern: str = "koktok", *, superwords: bool = False) -> str:
@@ -36,7 +29,7 @@ def runs_in(one: Definition, pattern: str = "koktok", *, superwords: bool = Fals
         "openvino": openvino,
         "named": "superbpe" if superwords else "llama3",
         "known": "" if one.prefix else f" and runtimes that know the pattern {pattern}",
-        "behind": BEHIND if one.prefix else "",
+        "behind": "".join(f" {sentence}" for sentence in that_hold("runs", [("behind", one.prefix)])),
         **_of_pattern(pattern, superwords=superwords),
     }
     return that_hold("runs", [(name, True)], **holes)[0]

@@ -363,7 +363,8 @@ def test_sentencepiece_has_the_tokens_of_the_closing_table(mini):
 def test_a_row_is_the_training_that_its_options_give(mini):
     """Of several sizes, too: each has its own alphabet and candidates; digits and scripts are split as the curve says."""
     lines, recipe = [f"{line} 2026년 API는" for line in mini], Recipe().changed(holdout=0.5)
-    rows, _ = train_frontier(lines, recipe, vocab_sizes=[2300, 2600], peer=False)
+    rows, _ = train_frontier(lines, recipe, vocab_sizes=[2300, 2600, 2300], peer=False)
+    assert len(rows) == 2 * len(FRONTIER), "a size that is named twice is trained once"
     asked = [row for row in rows if (row.name, row.vocab_size) in (("lm", 2600), ("encoder", 2300), ("aligned", 2300))]
     assert len(asked) == 3
     for row in asked:

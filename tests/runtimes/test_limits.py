@@ -19,7 +19,7 @@ from koktok.runtimes.sentencepiece import model_proto
 from koktok.runtimes.tiktoken import ranks
 from koktok.runtimes.where import limitations, runs_in
 from koktok.text.normalize import JamoNormalizer, Normalizer
-from koktok.text.patterns import ACROSS_SPACES
+from koktok.text.patterns import ACROSS_SPACES, PublishedPattern
 from koktok.text.pretokenize import Pattern
 
 SPECIALS = ("<unk>", "</s>")
@@ -142,3 +142,14 @@ def test_python_exports_what_the_command_exports(to: str, trained: Callable[...,
         for place in (tmp_path / "python", tmp_path / "command")
     )
     assert made == typed
+
+
+def test_who_puts_no_space_before_the_first_word_of_byte_level_bpe_is_told() -> None:
+    """In the line of a training, on the card, and by the export to GGUF, which llama.cpp does not heed there."""
+    vocab = Vocab.bpe_bytes(["ab"], specials=("<unk>", "</s>"))
+    for prefix in ("", "each"):
+        one = Definition(vocab, pattern=PublishedPattern("llama3"), prefix=prefix)
+        card = "\n".join(limitations("bpe-bytes", superwords=False, jamo=False, pattern="llama3", prefix=bool(prefix)))
+        for said in (runs_in(one, "llama3"), card, "\n".join(gguf.notes(gguf.table_of(one)))):
+            assert ('" " + text' in said) == bool(prefix), said
+        assert ("know the pattern llama3" in runs_in(one, "llama3")) == (not prefix)
