@@ -139,9 +139,9 @@ class Cells:
         known = [row for row in ROWS if self.is_here(row) and re.search(rows, row)]
         runs = [(row, 0) for row in known]
         for some in ([row for row in known if row in FIRST], [row for row in known if row not in FIRST]):
-            runs += [(row, seed) for seed in range(1, seeds) for row in some]
+            runs += [(row, seed) for seed in range(1, seeds) for row in some if not ROWS[row].tried]
         for row, seed in runs:
             rate = self.rate(row)
             sweep = [Cell(self.swept(row), "sweep", SWEEP_SEED, one) for one in self.size.rates]
-            cells = sweep if rate is None else [Cell(row, part, seed, rate)]
+            cells = sweep if rate is None else [Cell(row, "short" if ROWS[row].tried else part, seed, rate)]
             yield from (cell for cell in cells if self.is_here(cell.row) and self.done(cell) is None)

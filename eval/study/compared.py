@@ -89,14 +89,18 @@ class Figures:
     def __init__(self, size: Size, work: Path, seeds: int) -> None:
         self.cells = Cells(size, work)
         asked = self.asked = self.cells.asked
-        self.rows = {}
-        for row in ROWS:
+        self.rows: dict[str, Seen] = {}
+        self.tried: dict[str, Seen] = {}
+        for row, given in ROWS.items():
+            part, mark, rows = (
+                ("short", f"{size.marks[0]:.3g}", self.tried) if given.tried else ("whole", LAST, self.rows)
+            )
             rate = self.cells.rate(row) if row in asked["rows"] else None
-            done = {seed: self.cells.done(Cell(row, "whole", seed, rate)) for seed in range(seeds)} if rate else {}
+            done = {seed: self.cells.done(Cell(row, part, seed, rate)) for seed in range(seeds)} if rate else {}
             if found := {
-                seed: cell for seed, cell in done.items() if cell and np.isfinite(cell["marks"][LAST]["bits"]).all()
+                seed: cell for seed, cell in done.items() if cell and np.isfinite(cell["marks"][mark]["bits"]).all()
             }:
-                self.rows[row] = Seen(row, found)
+                rows[row] = Seen(row, found)
         self.sample = Sample(np.array(asked["source"]))
         self.characters = np.array(asked["characters"], dtype=np.float64)
 
@@ -108,9 +112,13 @@ class Figures:
             return "its runs are not done"
         return f"the rates of `{self.cells.swept(row)}` are not done"
 
+    def row(self, name: str) -> Seen:
+        """A row of whole or of short runs."""
+        return self.rows.get(name) or self.tried[name]
+
     def both(self, first: str, second: str) -> list[int]:
         """The seeds of two rows."""
-        return sorted(self.rows[first].cells.keys() & self.rows[second].cells.keys())
+        return sorted(self.row(first).cells.keys() & self.row(second).cells.keys())
 
     def ratio(
         self, first: str, second: str, *, mark: str = LAST, where: Callable[[Floats], Floats] | None = None, sources: bool = True
@@ -119,7 +127,7 @@ class Figures:
         seeds = self.both(first, second)
         take = where or (lambda bits: bits.sum(axis=-1))
         draws = self.sample.draws(len(seeds), sources=sources)
-        counts = [take(self.rows[name].of(seeds, mark, "bits")) for name in (first, second)]
+        counts = [take(self.row(name).of(seeds, mark, "bits")) for name in (first, second)]
         by_seed = np.log(counts[0].sum(axis=1) / counts[1].sum(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = np.log(draws.sums(counts[0]) / draws.sums(counts[1]))
@@ -191,9 +199,10 @@ def figures(size: Size, work: Path, seeds: int) -> dict[str, Any]:
     report: dict[str, Any] = {
         "text": {key: asked[key] for key in ("text", "train_bytes", "eojeols", "sources")}
         | {"characters": int(found.characters.sum()), "units": len(asked["source"]), "read": size.bytes_read},
-        "not run": {row: found.why(row) for row in ROWS if row not in found.rows},
+        "not run": {row: found.why(row) for row in ROWS if row not in found.rows | found.tried},
         "rows": {},
         "contrasts": {},
+        "tried": {name: change(found, name) for name in found.tried if ROWS[name].tried in found.rows},
     }
     kinds = np.array([kind for kind, _, _ in asked["pairs"]])
     stems = np.array([at for _, at, _ in asked["pairs"]])
@@ -230,6 +239,42 @@ def figures(size: Size, work: Path, seeds: int) -> dict[str, Any]:
     for one, p in zip(tested, holm([one["bits"]["p"] for one in tested]), strict=True):
         one["holm"] = float(f"{p:.5g}")
     return report
+
+
+def change(found: Figures, name: str) -> dict[str, Any]:
+    """A short run of a row with one change, against the short run of the row itself."""
+    of = ROWS[name].tried
+    mark, last = found.rows[of].marks
+    mine, its = found.tried[name], found.rows[of]
+    both = found.ratio(name, of, mark=mark)
+    # What the row itself would have with the FLOPs of the change, on its own curve.
+    share = math.log(mine.flops(mark) / its.flops(mark)) / math.log(its.flops(last) / its.flops(mark))
+    seeds = found.both(name, of)
+    gained = float(
+        np.mean([np.log(its.of(seeds, at, "bits").sum(axis=(1, 2))) for at in (last, mark)], axis=1) @ (1, -1)
+    )
+    moved = share * gained
+    about = found.asked["rows"]
+    return {
+        "of": of,
+        "shown": ROWS[name].shown,
+        "seeds": len(seeds),
+        "tokens": about[name]["tokens"],
+        "more_tokens": about[name]["tokens"] / about[of]["tokens"] - 1,
+        "flops": mine.flops(mark) / its.flops(mark) - 1,
+        "bits": shown(both),
+        "units": shown(found.ratio(name, of, mark=mark, sources=False)),
+        "equal_flops": math.expm1(both.value - moved),
+        "first": shown(
+            found.ratio(name, of, mark=mark, where=lambda bits: bits[..., len(CLASSES) : 2 * len(CLASSES)].sum(axis=-1))
+        ),
+        "by_class": {
+            label: shown(found.ratio(name, of, mark=mark, where=lambda bits, k=k: bits[..., k]))
+            for k, label in enumerate(NAMES)
+            if found.characters[:, k].any()
+        },
+        "pairs": float((mine.of(seeds, mark, "pairs") > 0).mean() - (its.of(seeds, mark, "pairs") > 0).mean()),
+    }
 
 
 def _of(bits: Floats, characters: Floats, columns: int | slice) -> float | None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
-from eval.peers import PEERS, Peer, hf_bpe, koktok_peer
+from eval.peers import CURVE, PEERS, Peer, hf_bpe, koktok_peer
 from eval.placebo import PLACEBOS
 from eval.tagger import SENTENCEPIECE, at_tokens
 from koktok.protocol.tokenizer import Tokenizer
 from koktok.text.patterns import PUBLISHED
 from koktok.tokenizer.open import load
+from koktok.training import price
 
 IDS: Final = 32_000
 MOST: Final = 64_000
@@ -30,6 +33,8 @@ class Row:
     equal: str = ""
     like: str = ""
     """The row whose rate it takes; its own where it is empty."""
+    tried: str = ""
+    """The row that it is one change of: it has a short run of one seed, by which the change is judged."""
 
 
 KOKTOK: Final = ("lm", "bpe", "aligned", "encoder", "short", "superbpe")
@@ -49,9 +54,15 @@ ROWS: Final = {
         Row("sp-bpe", "SentencePiece at the tokens of `bpe-bytes`", equal="bpe", like="sp"),
         Row("sp-aligned", "SentencePiece at the tokens of `aligned`", equal="aligned", like="sp-12k"),
         Row("moved", "placebo: `aligned`, cuts moved", PLACEBOS[0].name, like="aligned"),
-        Row("sp-encoder", "SentencePiece at the tokens of `encoder`", equal="encoder", like="sp-12k"),
+        Row("lm-tokens", "`lm`, as many tokens as SentencePiece", "koktok unigram, 1.80 asked", like="lm", tried="lm"),
+        Row("lm-more", "`lm`, more of the boundaries", "koktok lm, more", like="lm", tried="lm"),
+        Row("lm-rare", "`lm`, rare pieces dearer", "koktok lm, rare dearer", like="lm", tried="lm"),
+        Row("lm-digits", "`lm`, digits free", "koktok lm, digits free", like="lm", tried="lm"),
         Row("sp-12k", "SentencePiece Unigram, defaults, 12,000 ids", SENTENCEPIECE, 12_000),
         Row("lm-12k", "koktok `lm`, 12,000 ids", "koktok lm", 12_000, like="sp-12k"),
+        Row("lm-8k", "koktok `lm`, 8,000 ids", "koktok lm", 8_000, like="sp-12k"),
+        Row("lm-64k", "koktok `lm`, 64,000 ids", "koktok lm", 64_000, like="lm"),
+        Row("sp-spaces", "SentencePiece Unigram, spaces only", "SentencePiece Unigram, spaces only", like="sp"),
         Row("superbpe", "`bpe-bytes`, SuperBPE's pattern", "koktok bpe-bytes lm, superbpe", like="bpe"),
         Row(
             "superbpe-space",
@@ -60,10 +71,9 @@ ROWS: Final = {
             like="bpe",
         ),
         Row("short", "koktok `short`", "koktok short", like="lm"),
-        Row("sp-spaces", "SentencePiece Unigram, spaces only", "SentencePiece Unigram, spaces only", like="sp"),
+        Row("sp-encoder", "SentencePiece at the tokens of `encoder`", equal="encoder", like="sp-12k"),
         Row("sp-superbpe", "SentencePiece at the tokens of `superbpe`", equal="superbpe", like="sp"),
         Row("sp-short", "SentencePiece at the tokens of `short`", equal="short", like="sp"),
-        Row("lm-64k", "koktok `lm`, 64,000 ids", "koktok lm", 64_000),
     )
 }
 """In the order in which they run: a study that is cut short has the principal ones."""
@@ -77,12 +87,24 @@ PRIMARY: Final = (
 )  # fmt: skip
 PAIRS: Final = (
     *PRIMARY,
-    *((name, "sp") for name in ROWS if name not in ("sp", "lm", "bpe", "aligned")),
+    *((name, "sp") for name, row in ROWS.items() if name not in ("sp", "lm", "bpe", "aligned") and not row.tried),
     *((name, f"sp-{name}") for name in KOKTOK if name not in ("lm", "bpe", "aligned")),
     ("bpe-space", "bpe"), ("bpe-space", "hf"), ("superbpe", "bpe"), ("superbpe-space", "superbpe"),
-    ("lm-12k", "lm"), ("lm-12k", "sp-12k"), ("lm-64k", "lm"),
+    ("lm-8k", "lm"), ("lm-12k", "lm"), ("lm-12k", "sp-12k"), ("lm-64k", "lm"),
 )  # fmt: skip
 """First minus second."""
+
+
+MORE: Final = {"josa": 0.865, "eomi": 0.84, "all": 0.8}
+"""Between the targets of `lm` and of `encoder`."""
+RARE: Final = 0.3
+"""Share of the price that goes with the bits of a piece, three times that of the presets."""
+
+
+def rare_dearer(lines: Sequence[str], size: int, folder: Path) -> str:
+    """The preset `lm` where a rare piece costs more."""
+    with patch.object(price, "RARITY", RARE):
+        return koktok_peer("", preset="lm").make(lines, size, folder)
 
 
 def peers() -> dict[str, Peer]:
@@ -92,10 +114,12 @@ def peers() -> dict[str, Peer]:
     llama = Peer("HF byte-level BPE, Llama 3's pattern", ("tokenizers",), partial(hf_bpe, pattern=PUBLISHED["llama3"]))
     more = (
         llama,
+        koktok_peer("koktok lm, more", preset="lm", keep=MORE),
+        replace(koktok_peer("koktok lm, rare dearer"), make=rare_dearer),
         bpe("koktok bpe-bytes lm, space first", other={"pretokenize": space}),
         bpe("koktok bpe-bytes lm, superbpe, space first", other={"pretokenize": space | {"pattern": "superbpe"}}),
     )
-    return {peer.name: peer for peer in (*PEERS, *PLACEBOS, *more)}
+    return {peer.name: peer for peer in (*PEERS, *CURVE, *PLACEBOS, *more)}
 
 
 def opened(row: Row, train: Callable[..., str], texts: Sequence[str], known: Mapping[str, Peer]) -> Tokenizer:

@@ -73,6 +73,8 @@ def page(report: Mapping[str, Any]) -> str:
             for source in sorted(first, key=lambda source: -first[source])
         ]
         lines.append(table(["source", *(f"`{name}`" for name in some)], "l" + "r" * len(some), cells))
+    if report["tried"]:
+        lines += table_of_changes(report["tried"])
     lines += tables_of_pairs({name: rows[name] for name in order if "pairs" in rows[name]})
     return "\n\n".join(lines)
 
@@ -117,6 +119,24 @@ def table_of_contrasts(contrasts: Mapping[str, Any]) -> list[str]:
     ]
     heads = ["", "seeds", "bits, %", "over units alone", "at equal FLOPs, %", "p"]
     return ["Contrasts; p of the primary ones by Holm:", table(heads, "lrrrrr", cells)]
+
+
+def table_of_changes(tried: Mapping[str, Any]) -> list[str]:
+    """One change each, by its short run."""
+    heads = [
+        "change", "of", "tokens, %", "FLOPs, %", "bits, %", "over units alone", "at equal FLOPs, %", "pairs, points",
+        *NAMES[:2], "first words",
+    ]  # fmt: skip
+    cells = [
+        [
+            f"`{name}`: {one['shown']}", f"`{one['of']}`", signed(one["more_tokens"]), signed(one["flops"]), percent(one["bits"]),
+            percent(one["units"]), signed(one["equal_flops"], 2), signed(one["pairs"]),
+            *(percent(one["by_class"][label], 1) if label in one["by_class"] else "" for label in NAMES[:2]), percent(one["first"], 1),
+        ]
+        for name, one in sorted(tried.items(), key=lambda item: -item[1]["bits"]["value"])
+    ]  # fmt: skip
+    title = "One change each, by runs of a third of the text against those of the row that is changed (one seed):"
+    return [title, table(heads, "ll" + "r" * (len(heads) - 2), cells)]
 
 
 def tables_of_pairs(rows: Mapping[str, Any]) -> list[str]:

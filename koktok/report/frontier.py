@@ -11,6 +11,7 @@ from koktok.pipeline.baseline import shown
 from koktok.pipeline.curve import SPLITTING, FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Dot, Line, points, standalone, style_of
 from koktok.report.markdown import table
+from koktok.report.tables import SHAPES
 from koktok.training.unigram_point import DEFAULT, PRESETS
 
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
@@ -78,8 +79,25 @@ def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> li
     ]
 
 
+SIZES_TITLE: Final = "Embeddings' share of a model, and compute for the same text (1: the least)"
+
+
+def cells_of_sizes(rows: Sequence[FrontierRow]) -> tuple[list[str], list[list[str]]]:
+    """Columns and cells of what the number of ids costs a model, for the default preset; no cells for a single size."""
+    rows = [row for row in ordered(rows) if row.name == DEFAULT]
+    columns = ["ids", "tokens/eojeol", *(shape.title.split(" (")[0] for shape in SHAPES)]
+    compute = [[shape.compute(row.tokens_per_eojeol, row.vocab_size) for row in rows] for shape in SHAPES]
+    made = []
+    for k, row in enumerate(rows):
+        there = [shape.embeddings(row.vocab_size) for shape in SHAPES]
+        shares = [n / (n + shape.body) for n, shape in zip(there, SHAPES, strict=True)]
+        each = [f"{share:.0%}, {of[k] / min(of):.3f}" for share, of in zip(shares, compute, strict=True)]
+        made.append([f"{row.vocab_size:,}", f"{row.tokens_per_eojeol:.3f}", *each])
+    return columns, made if len(made) > 1 else []
+
+
 def to_markdown(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str:
-    """Print the rows as a Markdown table.
+    """Print the rows as a Markdown table, and what the number of ids costs if there are several sizes.
 
     Examples
     --------
@@ -93,7 +111,9 @@ def to_markdown(rows: Sequence[FrontierRow], reference: Reference | None = None)
     lines = [
         [*(row | {"options": f"`{row['options']}`" * bool(row["options"])}).values()] for row in cells(rows, reference)
     ]
-    return f"{TITLE}\n\n{table(COLUMNS, 'rlrrrrrrll', lines)}"
+    shown = f"{TITLE}\n\n{table(COLUMNS, 'rlrrrrrrll', lines)}"
+    columns, sizes = cells_of_sizes(rows)
+    return f"{shown}\n\n{SIZES_TITLE}\n\n{table(columns, 'r' * len(columns), sizes)}" if sizes else shown
 
 
 def to_json(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str:

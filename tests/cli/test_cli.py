@@ -535,7 +535,7 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
 
 @unix
 def test_on_a_terminal_the_curve_fits_80_columns(tmp_path: Path) -> None:
-    words = ("train", "corpus:mini", "--frontier", "--sizes", "2300", "-q", "--out", tmp_path / "out")
+    words = ("train", "corpus:mini", "--frontier", "--sizes", "2200,2300", "-q", "--out", tmp_path / "out")
     code, text = on_a_terminal(*words, env={"COLUMNS": "80"})
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).split("\r\n")
     assert code == 0, text

@@ -58,15 +58,15 @@ def work(tmp_path: Path) -> Path:
 
 def test_the_plan_names_every_row() -> None:
     assert all(f"`{name}`" in PLAN for name in ROWS)
-    assert {name for pair in PAIRS for name in pair} == {*ROWS}
+    assert {name for pair in PAIRS for name in pair} == {name for name, row in ROWS.items() if not row.tried}
     assert {name for pair in PRIMARY for name in pair} <= {*FIRST}
     assert len({*PAIRS}) == len(PAIRS)
     assert {row.peer for row in ROWS.values() if not row.equal} <= {*peers()}
     assert {row.equal for row in ROWS.values() if row.equal} == {*KOKTOK}
     swept = {name for name, row in ROWS.items() if not row.like}
     assert {row.like for row in ROWS.values() if row.like} <= swept
-    assert ", ".join(f"`{name}`" for name in ("sp", "sp-12k", "lm", "lm-64k", "aligned")) in PLAN
-    assert swept == {"sp", "sp-12k", "lm", "lm-64k", "aligned", "bpe", "hf"}
+    assert swept == {"sp", "sp-12k", "lm", "aligned", "bpe", "hf"}
+    assert {row.tried for row in ROWS.values()} <= {"", *ROWS}
 
 
 # ── what is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,7 +247,7 @@ def made_up(work: Path, rows: dict[str, tuple[float, float, float]], seeds: int 
     """Cells of rows by (factor of bits, FLOPs of the whole, share of pairs that are wrong): the short run has 10 % more bits."""
     import lzma
 
-    from eval.study import decoders
+    from eval.study.cells import Cell, Cells
 
     about = {"vocabulary": 32_001, "tokens": 2.0, "bytes_per_token": 5.0, "changed": 0, "digest": "x"}
     characters = np.full((6, COLUMNS), 10).tolist()
@@ -259,14 +259,11 @@ def made_up(work: Path, rows: dict[str, tuple[float, float, float]], seeds: int 
     (work / "data").mkdir()
     (work / "data" / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
     (work / "cells").mkdir()
-    cells = decoders.Cells(SIZE, work, work / "none")
+    cells = Cells(SIZE, work, work / "none")
     common = {"seconds": 60, "processor": "some"}
     text = np.random.default_rng(1).uniform(20, 40, (6, COLUMNS))
     for name, (factor, flops, wrong) in rows.items():
-        runs = {
-            decoders.Cell(name, "sweep", 100, rate): {"rate": rate, "marks": {"1": {"dev": rate}}}
-            for rate in SIZE.rates
-        }
+        runs = {Cell(name, "sweep", 100, rate): {"rate": rate, "marks": {"1": {"dev": rate}}} for rate in SIZE.rates}
         for seed in range(seeds):
             pairs = [-1.0 if k < 20 * wrong else 1.0 for k in range(20)]
             marks = {}
@@ -277,12 +274,12 @@ def made_up(work: Path, rows: dict[str, tuple[float, float, float]], seeds: int 
                     "pairs": pairs,
                     "prompts": [[50.0, 50.0 + factor], [0.0, 0.0], [30.0, 30.0 + factor], [20.0, 20.0 + factor]],
                 }
-            runs[decoders.Cell(name, "whole", seed, SIZE.rates[0])] = {"rate": SIZE.rates[0], "marks": marks, **common}
+            runs[Cell(name, "whole", seed, SIZE.rates[0])] = {"rate": SIZE.rates[0], "marks": marks, **common}
         for cell, found in runs.items():
             (work / "cells" / f"{cells.name(cell)}.json.xz").write_bytes(lzma.compress(json.dumps(found).encode()))
 
 
-def test_figures_are_ratios_of_bits(tmp_path: Path, torch: object) -> None:
+def test_figures_are_ratios_of_bits(tmp_path: Path) -> None:
     from eval.study.compared import figures
     from eval.study.tables import page
 
@@ -314,6 +311,20 @@ def test_figures_are_ratios_of_bits(tmp_path: Path, torch: object) -> None:
     assert told.index("`hf`: ") < told.index("`sp`: ") < told.index("`lm`: "), "losses first"
     assert "−1.00 [−1.00, −1.00]" in told
     assert "`aligned` (its vocabulary is not prepared)" in told
+
+
+def test_a_change_is_judged_by_its_short_run(tmp_path: Path) -> None:
+    from eval.study.compared import figures
+    from eval.study.tables import page
+
+    made_up(tmp_path, {"sp": (1.0, 100.0, 0.1), "lm": (0.99, 110.0, 0.1), "lm-rare": (0.97, 121.0, 0.0)})
+    found = figures(SIZE, tmp_path, 3)
+    assert "lm-rare" not in {*found["rows"], *found["not run"]}
+    one = found["tried"]["lm-rare"]
+    assert one["bits"]["value"] == pytest.approx(0.97 / 0.99 - 1, rel=1e-4)
+    assert one["equal_flops"] == pytest.approx(0.97 / 0.99 / 1.1 ** (math.log(1 / 1.1) / math.log(1.5)) - 1)
+    assert one["pairs"] == pytest.approx(0.1)
+    assert "| `lm-rare`: `lm`, rare pieces dearer | `lm` | +0.0 | +10.0 | −2.02 " in page(found)
 
 
 def test_intervals_are_over_sources_and_seeds() -> None:
