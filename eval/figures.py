@@ -3,6 +3,7 @@
     python -m eval.figures eval/reports/2026-11-26-bench-ko.json.xz eval/reports/2026-11-26-bench-ko-koktok.json.xz README.md docs/figures.md
 
 They go between the lines `<!-- eval.figures.NAME -->` and `<!-- end of eval.figures.NAME -->`; of two rows with one name the later counts.
+Bits of small transformers are those of the finished cells in reports/study-cpu.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from eval.contrasts import with_interval
 from eval.machine import report_text, write_between
+from eval.study.compared import REFERENCE, Figures, shown
+from eval.study.sizes import SIZES
 from koktok.metrics import Scores
 from koktok.report import Report
 from koktok.report.markdown import table
+
+LLAMA: Final = "HF byte-level BPE, Llama 3's pattern"
 
 SHOWN: Final = {
     "SentencePiece Unigram, spaces only": "SentencePiece Unigram, split on spaces only",
@@ -24,6 +30,7 @@ SHOWN: Final = {
     "SentencePiece BPE, spaces only": "SentencePiece BPE, split on spaces only",
     "HF Unigram": "Hugging Face Unigram",
     "HF byte-level BPE": "Hugging Face byte-level BPE",
+    LLAMA: "Hugging Face byte-level BPE, Llama 3's pattern",
     "Kiwi SwTokenizer": "Kiwi SwTokenizer (decodes {round_trip} of the lines exactly)",
     "koktok's cuts, SentencePiece Unigram": "koktok's cuts under SentencePiece's Unigram trainer",
     "syllables": "one token per syllable",
@@ -49,7 +56,7 @@ ROWS: Final[Mapping[str, Sequence[str]]] = {
             "SentencePiece Unigram, defaults",
             "SentencePiece Unigram, across spaces",
         ),
-        *("SentencePiece BPE, spaces only", "HF Unigram", "HF byte-level BPE", "Kiwi bpe_trainer"),
+        *("SentencePiece BPE, spaces only", "HF Unigram", "HF byte-level BPE", LLAMA, "Kiwi bpe_trainer"),
         *("Kiwi bpe_trainer j e vcp xsv", "Kiwi SwTokenizer", "koktok's cuts, SentencePiece Unigram", "syllables"),
         *("koktok lm", "koktok encoder", "koktok aligned", "koktok short", "koktok lm, digits free"),
         *("koktok lm, superwords", "koktok bpe-bytes lm", "koktok bpe-bytes, keep .865 .84 .8"),
@@ -63,7 +70,7 @@ ROWS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "purposes": (
         *("koktok lm", "koktok encoder", "koktok aligned", "koktok bpe-bytes lm", "SentencePiece Unigram, defaults"),
-        *("SentencePiece Unigram, spaces only", "HF byte-level BPE"),
+        *("SentencePiece Unigram, spaces only", LLAMA),
     ),
 }
 PURPOSES: Final = {
@@ -71,8 +78,20 @@ PURPOSES: Final = {
     "koktok encoder": "koktok `encoder`: for tagging and extraction",
     "koktok aligned": "koktok `aligned`: nearly all boundaries",
     "koktok bpe-bytes lm": "koktok `lm`, byte-level BPE with Llama 3's pattern",
+    LLAMA: "Hugging Face byte-level BPE with Llama 3's pattern",
 }
 """Rows as README names them."""
+
+DECODERS: Final = {
+    "SentencePiece Unigram, defaults": REFERENCE,
+    "koktok lm": "lm",
+    "koktok encoder": "encoder",
+    "koktok aligned": "aligned",
+    "koktok bpe-bytes lm": "bpe",
+    "SentencePiece Unigram, spaces only": "sp-spaces",
+    LLAMA: "hf",
+}
+"""Rows of the study (eval/study/rows.py) whose bits stand beside them."""
 
 COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     "rows": {
@@ -102,8 +121,21 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 """The metric of each column; "" divides the tokens by those of the first row."""
 
 
+def bits_of_decoders() -> dict[str, str]:
+    """By how many percent a small transformer has more bits than over SentencePiece's defaults, with an interval."""
+    found = Figures(SIZES["cpu"], Path(), 3)
+    told = dict.fromkeys(DECODERS, "not run")
+    for name, row in DECODERS.items():
+        if row == REFERENCE:
+            told[name] = "0"
+        elif row in found.rows and found.both(row, REFERENCE):
+            told[name] = with_interval(shown(found.ratio(row, REFERENCE)))
+    return told
+
+
 def tables(reports: Sequence[Report]) -> dict[str, str]:
     """Each table by its name."""
+    bits = bits_of_decoders()
     scores: dict[str, Scores] = {}
     for report in reports:
         scores |= {row.name: row.scores for row in report.rows if row.scores}
@@ -113,17 +145,18 @@ def tables(reports: Sequence[Report]) -> dict[str, str]:
         cells = []
         for row in rows:
             values = scores[row]
-            shown = (SHOWN | (PURPOSES if name == "purposes" else {})).get(row, row)
-            if "{" in shown:
-                shown = shown.format(round_trip=f"{values['round_trip_strict'].value:.2f}".removeprefix("0"))
+            named = (SHOWN | (PURPOSES if name == "purposes" else {})).get(row, row)
+            if "{" in named:
+                named = named.format(round_trip=f"{values['round_trip_strict'].value:.2f}".removeprefix("0"))
             figures = [
                 values[metric].value if metric else values["fertility"].value / first
                 for metric in COLUMNS[name].values()
             ]
-            cells.append([shown, *(f"{figure:.3f}".removeprefix("0") for figure in figures)])
-        made[name] = table(
-            ["" if name == "purposes" else "tokenizer", *COLUMNS[name]], "l" * (1 + len(COLUMNS[name])), cells
-        )
+            cells.append([named, *(f"{figure:.3f}".removeprefix("0") for figure in figures)])
+            if name == "purposes":
+                cells[-1].append(bits[row])
+        heads = ["", *COLUMNS[name], "bits, %"] if name == "purposes" else ["tokenizer", *COLUMNS[name]]
+        made[name] = table(heads, "l" * len(heads), cells)
     return made
 
 

@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from koktok.files import workplace, workplace_of
+from koktok.text.patterns import PUBLISHED
 
 __all__ = [
     "CURVE",
@@ -215,6 +216,8 @@ def _peers() -> Iterator[Peer]:
     across = partial(sentencepiece, model_type="unigram", split_by_whitespace=False)
     yield Peer("SentencePiece Unigram, across spaces", ("sentencepiece",), across, slow=True)
     yield Peer("HF byte-level BPE", ("tokenizers",), hf_bpe)
+    llama = partial(hf_bpe, pattern=PUBLISHED["llama3"])
+    yield Peer("HF byte-level BPE, Llama 3's pattern", ("tokenizers",), llama)
     yield Peer("HF Unigram", ("tokenizers",), _hf_unigram)
     yield Peer("HF WordPiece", ("tokenizers",), _hf_wordpiece)
     kiwi = ("kiwipiepy", "kiwipiepy_model")
