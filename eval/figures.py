@@ -15,6 +15,7 @@ from typing import Final
 
 from eval.contrasts import with_interval
 from eval.machine import report_text, write_between
+from eval.study.cells import LAST
 from eval.study.compared import REFERENCE, Figures, shown
 from eval.study.sizes import SIZES
 from koktok.metrics import Scores
@@ -93,6 +94,12 @@ DECODERS: Final = {
 }
 """Rows of the study (eval/study/rows.py) whose bits stand beside them."""
 
+SIZED: Final = {
+    **dict.fromkeys(("sp-aligned", "sp-12k", "sp-bpe", "sp-lm", REFERENCE), "SentencePiece Unigram"),
+    **dict.fromkeys(("lm-8k", "lm-12k", "lm", "lm-64k"), "koktok `lm`"),
+}
+"""Rows of the study that differ by the number of ids."""
+
 COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     "rows": {
         "tokens per eojeol": "fertility",
@@ -121,9 +128,8 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 """The metric of each column; "" divides the tokens by those of the first row."""
 
 
-def bits_of_decoders() -> dict[str, str]:
+def bits_of_decoders(found: Figures) -> dict[str, str]:
     """By how many percent a small transformer has more bits than over SentencePiece's defaults, with an interval."""
-    found = Figures(SIZES["cpu"], Path(), 3)
     told = dict.fromkeys(DECODERS, "not run")
     for name, row in DECODERS.items():
         if row == REFERENCE:
@@ -133,9 +139,32 @@ def bits_of_decoders() -> dict[str, str]:
     return told
 
 
+def table_of_ids(found: Figures) -> str:
+    """What the number of ids does to a small transformer: the same trainers at several sizes."""
+    asked, cells = found.asked["rows"], []
+    for name in (name for name in SIZED if name in found.rows and found.both(name, REFERENCE)):
+        ids, row = asked[name]["vocabulary"] - 1, found.rows[name]
+        equal, below = found.at_equal_flops(name, REFERENCE)
+        same = name == REFERENCE
+        bits = ("0", "0") if same else (with_interval(shown(found.ratio(name, REFERENCE))), with_interval(shown(equal)))
+        embeddings = ids * found.cells.size.width
+        flops = row.flops(LAST) / found.rows[REFERENCE].flops(LAST) - 1
+        right = (row.of([*row.cells], LAST, "pairs") > 0).mean()
+        cells.append(
+            [
+                SIZED[name], f"{ids:,}", f"{asked[name]['tokens']:.3f}", f"{embeddings / (embeddings + found.cells.size.body):.0%}",
+                "0" if same else f"{flops:+.0%}".replace("-", "−"), bits[0], bits[1] + " (below its curve)" * below,
+                f"{right:.3f}".removeprefix("0"),
+            ]
+        )  # fmt: skip
+    heads = ["", "ids", "tokens", "embeddings", "compute", "bits, %", "at equal compute, %", "minimal pairs"]
+    return table(heads, "l" + "r" * 7, cells)
+
+
 def tables(reports: Sequence[Report]) -> dict[str, str]:
     """Each table by its name."""
-    bits = bits_of_decoders()
+    study = Figures(SIZES["cpu"], Path(), 3)
+    bits = bits_of_decoders(study)
     scores: dict[str, Scores] = {}
     for report in reports:
         scores |= {row.name: row.scores for row in report.rows if row.scores}
@@ -157,7 +186,7 @@ def tables(reports: Sequence[Report]) -> dict[str, str]:
                 cells[-1].append(bits[row])
         heads = ["", *COLUMNS[name], "bits, %"] if name == "purposes" else ["tokenizer", *COLUMNS[name]]
         made[name] = table(heads, "l" * len(heads), cells)
-    return made
+    return made | {"ids": table_of_ids(study)}
 
 
 def main() -> None:

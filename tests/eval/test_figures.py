@@ -9,16 +9,33 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from eval.figures import COLUMNS, ROWS, main
+from eval.figures import COLUMNS, ROWS, bits_of_decoders, main
+from eval.study.compared import Figures
+from eval.study.sizes import SIZES
+from koktok import Recipe
+from koktok.pipeline.card import BITS, bits_of
 
 REPORTS = [ROOT / "eval" / "reports" / f"2026-11-26-bench-ko{part}.json.xz" for part in ("", "-koktok")]
 
 
 def test_the_pages_have_the_figures_of_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = [ROOT / "README.md", ROOT / "docs" / "figures.md"]
+    pages = [ROOT / "README.md", ROOT / "docs" / "figures.md", ROOT / "docs" / "guides" / "choose.md"]
     copies = [Path(shutil.copy(page, tmp_path)) for page in pages]
     monkeypatch.setattr("sys.argv", ["eval.figures", *map(str, [*REPORTS, *copies])])
     main()
     texts = [page.read_text(encoding="utf-8") for page in pages]
     assert [copy.read_text(encoding="utf-8") for copy in copies] == texts, "run `python -m eval.figures`"
-    assert {*ROWS} == {*COLUMNS} == {*re.findall(r"<!-- eval\.figures\.(\w+) -->", "".join(texts))}
+    assert {*ROWS} == {*COLUMNS}
+    assert {*ROWS, "ids"} == {*re.findall(r"<!-- eval\.figures\.(\w+) -->", "".join(texts))}
+
+
+def test_cards_say_the_bits_of_readme() -> None:
+    """The bits in a model card are those of the study's cells, and a recipe with another target has none."""
+    told = bits_of_decoders(Figures(SIZES["cpu"], Path(), 3))
+    names = {("unigram", name): f"koktok {name}" for name in ("lm", "encoder", "aligned")}
+    assert {key: told[name] for key, name in (names | {("bpe-bytes", "lm"): "koktok bpe-bytes lm"}).items()} == BITS
+    assert BITS["unigram", "lm"] in bits_of(Recipe())
+    assert BITS["bpe-bytes", "lm"] in bits_of(Recipe().changed(model="bpe-bytes"))
+    for other in ({"keep": 0.9}, {"tokens_per_eojeol": 1.9}, {"superwords": 0.3}, {"pretokenize": {"digits": "free"}}):
+        assert bits_of(Recipe().changed(**other)) == ""
+    assert bits_of(Recipe().changed(preset="short")) == ""
