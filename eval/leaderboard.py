@@ -97,12 +97,18 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
     speeds = {row.name: row.scores for one in timed for row in one.rows}
     vocabularies = [row for row in report.rows if row.family not in ("analyser", "trivial")]
     beside = [row for row in report.rows if row.family in ("analyser", "trivial")]
+    draw = re.search(r"draw \d+", report.title)
+    trained = (
+        f"Rows that the benchmark trains (SentencePiece, HF, Kiwi, koktok) are of {draw[0] if draw else 'draw 0'} of the training text; "
+        "[more figures](more-figures.md#draws-of-the-training-text) has three draws. "
+    )
     parts = [
         f"# Leaderboard, {BENCHMARK}",
         "Pareto-optimal rows for each size: no other has both fewer tokens and a higher headline F1 (before particles, endings and "
         "the copula). "
         "[All columns](#what-the-columns-say) are listed by size below; [the benchmark](benchmark.md) explains the measurements. "
-        "A row of your own is `koktok report NAME=TOKENIZER --submit FILE.json`, sent as a pull request to eval/reports.",
+        + trained * any(row.spec.endswith("trained here") for row in vocabularies)
+        + "A row of your own is `koktok report NAME=TOKENIZER --submit FILE.json`, sent as a pull request to eval/reports.",
         by_front(vocabularies),
     ]
     low = 0

@@ -17,7 +17,7 @@ import sys
 import textwrap
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from conftest import ROOT, koktok
 
 from koktok import load
 from koktok.cli import app
+from koktok.files import cache_dir
 from koktok.text.unpack import zstd
 
 DOCS = ROOT / "docs"
@@ -62,8 +63,13 @@ class Block(NamedTuple):
         return [
             ELSEWHERE.get(need, need)
             for need in self.needs
-            if need in ELSEWHERE or not (shutil.which(need) or importlib.util.find_spec(need))
+            if need in ELSEWHERE or not (shutil.which(need) or importlib.util.find_spec(need) or _fetched(need))
         ]
+
+
+def _fetched(corpus: str) -> bool:
+    """Whether a corpus is in koktok's cache, as `demo` is after README's first command."""
+    return any((cache_dir() / "corpora").glob(f"{corpus}-*"))
 
 
 def blocks(page: Path) -> list[Block]:
@@ -92,7 +98,8 @@ def english(page: Path) -> Path:
     return page.with_name(page.name.replace(".ko.md", ".md"))
 
 
-RUN = [page for page in EVERY if english(page) == page and {block.kind for block in blocks(page)} & {"sh", "python"}]
+TYPED = {"sh", "python", "javascript", "doctest", "session"}
+RUN = [page for page in EVERY if english(page) == page and {block.kind for block in blocks(page)} & TYPED]
 NEEDY = [
     (page, n, block)
     for page in EVERY
@@ -193,6 +200,15 @@ def test_options_within_sentences_exist() -> None:
             assert options <= known[name], (page.name, command)
 
 
+def small_files(mini: list[str]) -> dict[str, str]:
+    """The texts of the pages whose output is shown."""
+    files = {"text": "".join(f"{line}\n" for line in mini), "odd": "똠방각하 👍\n", "wide": "ＡＢＣ 한국\n"}
+    files |= {"one": "학교에서는 책을 읽습니다.\n", "ids": "800 921 266 289 617 256 558 463\n"}
+    for form, name in (("NFC", "composed"), ("NFD", "decomposed")):
+        files[name] = unicodedata.normalize(form, "한국어 파일 이름\n")
+    return {f"{name}.txt": text for name, text in files.items()}
+
+
 @pytest.fixture(scope="session")
 def materials(tmp_path_factory: pytest.TempPathFactory, mini: list[str]) -> Path:
     """The files that the pages speak of: text of many words, models, a vocabulary of another."""
@@ -207,7 +223,9 @@ def materials(tmp_path_factory: pytest.TempPathFactory, mini: list[str]) -> Path
     ] * 2
     chance.shuffle(words)
     many = "".join(" ".join(words[i : i + 10]) + "\n" for i in range(0, len(words), 10))
-    for name in ("text.txt", "news.txt", "crawl/0.txt"):
+    for name, text in small_files(mini).items():
+        (place / name).write_text(text, encoding="utf-8")
+    for name in ("news.txt", "crawl/0.txt"):
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text(lines, encoding="utf-8")
     (place / "news.txt.gz").write_bytes(gzip.compress((lines + many).encode()))
@@ -240,7 +258,9 @@ READING = [
 
 
 @pytest.mark.slow
-def test_the_pages_run_one_after_another(materials: Path, trained: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_pages_run_one_after_another(
+    materials: Path, trained: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In one folder, as somebody reads them, with the tokenizer of README's first command, which needs a network."""
     place = shutil.copytree(materials, tmp_path / "place")
     shutil.copytree(trained(), place / "my-tokenizer")
@@ -251,6 +271,7 @@ def test_the_pages_run_one_after_another(materials: Path, trained: Callable[...,
         "python": [sys.executable, "-c"],
         "javascript": ["node", "--input-type=module", "-e"],
     }
+    printed: dict[str, str] = {}
     for page in sorted(RUN, key=lambda page: READING.index(page) if page in READING else len(READING)):
         there = [block for block in blocks(page) if block.kind in how and not block.lacks()]
         if page == READING[0]:  # whose commands for four purposes stand in its sentences
@@ -261,6 +282,9 @@ def test_the_pages_run_one_after_another(materials: Path, trained: Callable[...,
             done = subprocess.run([*how[kind], text], cwd=place, env=environment, capture_output=True, text=True)
             said = f"{name_of(page)}\n{text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
             assert done.returncode == 0, said
+        monkeypatch.chdir(place)
+        test_python_prints_what_the_page_shows(page)
+        print_what_they_show(commands(page), place, printed)
 
 
 @pytest.mark.parametrize(
@@ -290,21 +314,21 @@ def verbs(group: Any = None, before: str = "koktok") -> Iterator[tuple[str, Any]
 
 def test_the_commands_print_what_the_pages_show(mini: list[str], tmp_path: Path) -> None:
     """The pages share a folder, and a command on both runs once."""
-    files = {"text": "".join(f"{line}\n" for line in mini), "odd": "똠방각하 👍\n", "wide": "ＡＢＣ 한국\n"}
-    files |= {"one": "학교에서는 책을 읽습니다.\n", "ids": "800 921 266 289 617 256 558 463\n"}
-    for form, name in (("NFC", "composed"), ("NFD", "decomposed")):
-        files[name] = unicodedata.normalize(form, "한국어 파일 이름\n")
-    for name, text in files.items():
-        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    for name, text in small_files(mini).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    print_what_they_show([row for page in (COMMANDS[0], PAGES[0]) for row in commands(page)], tmp_path, {})
+
+
+def print_what_they_show(rows: Sequence[tuple[str, str]], place: Path, printed: dict[str, str]) -> None:
+    """Each command prints what its page shows; one that was typed before prints it again."""
     env = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
-    printed: dict[str, str] = {}
-    for command, shown in [row for page in (COMMANDS[0], PAGES[0]) for row in commands(page)]:
+    for command, shown in rows:
         if command not in printed:
             program, *words = shlex.split(command)
             if program == "koktok":  # in this process, which has everything loaded
-                done = koktok(*words, cwd=tmp_path)
+                done = koktok(*words, cwd=place)
             else:
-                done = subprocess.run([program, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+                done = subprocess.run([program, *words], cwd=place, env=env, capture_output=True, text=True)
             assert done.returncode == (words[0] == "diff"), (command, done.stderr)  # 1 where two differ, as diff(1)
             printed[command] = done.stdout
         pattern = "".join(".*" if line == "…" else re.escape(line) + "\n" for line in shown.splitlines())

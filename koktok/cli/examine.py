@@ -156,7 +156,7 @@ def diff(
 
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         corpora = _golds(gold, human_gold)
-        domains = _domains(text, field) if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
+        domains = _domains(text, field)[0] if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
         changes = difference(
             load(a), load(b), domains, gold=corpora, words=words, examples=lines, seed=seed, on_progress=progress
         )
@@ -230,8 +230,8 @@ def _show_report(report: Report) -> None:
             print_line("★ no other vocabulary has both fewer tokens and a higher F1")
 
 
-def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
-    """Lines by file; each file is a domain, named by its stem."""
+def _domains(paths: list[str], field: str | None) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Lines by file, and the files as they were typed; each file is a domain, named by its stem."""
     from koktok.corpora.paths import as_source
     from koktok.text.kinds import kind_at
     from koktok.text.names import distinct
@@ -253,7 +253,12 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     }
     if not any(lines_of.values()):
         raise InputError(f"`{files[0]}` is empty", hint=f"ls -l {shlex.quote(files[0])}")
-    return {name: lines for name, lines in lines_of.items() if lines}
+    typed = [  # the files of a corpus lie in the cache, where nobody looks for them
+        str(file) if not path.startswith("corpus:") else path if len(source.paths) == 1 else f"{path}: {file.name}"
+        for path, source in zip(paths, sources, strict=True)
+        for file in source.paths
+    ]
+    return {name: lines for name, lines in lines_of.items() if lines}, dict(zip(names, typed, strict=True))
 
 
 def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpus]:
@@ -335,7 +340,8 @@ def report(
     check_folder(out, FOLDER, ("report.json", "report.md", "report.html"))
     sides = Parallel(*([*lines_of_paths([str(file)], field)] for file in parallel)) if parallel else None
     text = text or ([str(parallel[0])] if parallel else None)
-    korean = Text.of(_domains(text, field)) if text else None
+    domains, files = _domains(text, field) if text else ({}, {})
+    korean = Text.of(domains) if text else None
     corpora = _golds(gold, human_gold)
     if korean and not corpora:
         corpora = [silver_gold(korean.lines)]
@@ -363,8 +369,8 @@ def report(
         print(remark, file=sys.stderr)
     rendered = {
         "report.json": measured.to_json(),
-        "report.md": to_markdown(measured),
-        "report.html": to_html(measured),
+        "report.md": to_markdown(measured, files),
+        "report.html": to_html(measured, files),
     }
     write_folder(out, rendered, FOLDER, force=force)
     _tell_report(measured, out / [*rendered][-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -111,11 +112,11 @@ def train(
     if dry_run:
         shown.print_estimate(sources, chosen, threads)
         return
-    again = force or ((out / MARK).is_file() and (bool(like) or _asked_so(out, chosen, sources)))
+    wanted = [size_of(word) for word in sizes.split(",")] if sizes else [chosen.train.vocab_size]
+    again = force or ((out / MARK).is_file() and (bool(like) or _asked_so(out, chosen, sources, wanted)))
     check_folder(out, TOKENIZER, same=lambda _: again)
     options = RunOptions(dictionary, like, None if cache else False, lexicon, threads, measured=True)
     if frontier:
-        wanted = [size_of(word) for word in sizes.split(",")] if sizes else [chosen.train.vocab_size]
         _draw(sources, chosen, out, wanted, options, compare=compare, force=force, quiet=quiet)
         return
     if log is not None and log != "json":  # an error comes before the training
@@ -135,19 +136,18 @@ def train(
     if not quiet:
         shown.print_training(training, compared, out)
     if log is not None:
-        shown.write_log(
-            log, {**training.log, "stages_seconds": training.seconds, "digest": training.tokenizer.vocab.digest()}
-        )
+        shown.write_log(log, training)
 
 
-def _asked_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
+def _asked_so(folder: Path, recipe: Recipe, sources: Sequence[Source], sizes: Sequence[int]) -> bool:
     """Whether a folder was trained with this recipe on sources of these names; their text is compared when the folder is written."""
     from koktok.errors import ArtifactError
     from koktok.recipe import Recipe
     from koktok.runtimes.folder import MARK, read_folder
 
     if (folder / "frontier.json").is_file():
-        return Recipe.load(folder / MARK) == recipe
+        rows = json.loads((folder / "frontier.json").read_text(encoding="utf-8"))["rows"]
+        return Recipe.load(folder / MARK) == recipe and {row["vocab_size"] for row in rows} == {*sizes}
     try:
         there = read_folder(folder)[0]
     except ArtifactError:

@@ -27,7 +27,8 @@ MEANING = (
 )
 NO_BORDERS = "Fewer tokens make sequences shorter. The held-out words were not analysed, so there is no boundary F1."
 NO_HANGUL = "Fewer tokens make sequences shorter. The held-out words have no Hangul, so there is no boundary F1."
-"""One sentence under the table."""
+BYTES = "bytes is the share of the tokens that are bytes."
+"""Sentences under the table."""
 
 MIXED = 0.1
 """Share of the bytes from which Hangul and Latin both count, so that the tokens of each script are shown."""
@@ -42,8 +43,17 @@ BOUND_TO = 0.95
 """Share of boundaries from which no way to keep more is suggested."""
 
 
-def write_log(target: str, content: dict[str, Any]) -> None:
-    """A log as one line of JSON on stderr where `target` is "json", else into that file."""
+def write_log(target: str, training: Training) -> None:
+    """The trainer's log and what the run took, as one line of JSON on stderr where `target` is "json", else into that file."""
+    content = {
+        **training.log,
+        "stages_seconds": training.seconds,
+        "words_analysed": training.asked,
+        "words_from_cache": training.known,
+        "peak_bytes": _peak(),
+        "peak_bytes_of_analysers": training.analyser_peak,
+        "digest": training.tokenizer.vocab.digest(),
+    }
     text = json.dumps(content, ensure_ascii=False)
     if target == "json":
         print(text, file=sys.stderr)
@@ -114,7 +124,7 @@ def print_training(
     console.print()
     beside = f" {COMPARED[plain.name]}." if plain else ""
     meaning = MEANING if silver.boundaries else NO_BORDERS if silver.bytes_by_script.get("hangul") else NO_HANGUL
-    print_text(meaning + beside)
+    print_text(f"{meaning} {BYTES}{beside}")
     if compared.refused:
         print_text(f"{plain_of(training.tokenizer.recipe.train.model)}: not run: {compared.refused}")
     _scripts(compared, unit, weighed=any(weight != 1 for weight in training.reading.weights.values()))
@@ -149,10 +159,6 @@ def print_training(
         )
     for note in training.notes:
         console.print(note, markup=False)
-    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in training.seconds.items())
-    console.print(
-        f"{stages}; analysed {training.asked:,} words, {training.known:,} from the cache; peak memory {_peak(training.analyser_peak)}"
-    )
 
 
 def _scripts(compared: Comparison, unit: str, *, weighed: bool) -> None:
@@ -225,8 +231,8 @@ def _next(training: Training, out: Path) -> Iterator[str]:
         yield "for more accurate boundaries, with more tokens: --preset encoder or aligned, or --keep 0.95; --frontier draws the curve"
     yield runs_of(training.tokenizer).replace("`", "")
     yield "next:"
-    yield f"  koktok encode {folder} FILE --as pieces"
-    yield f"  koktok verify {folder} FILE"
+    yield f"  echo '학교에서는 책을 읽습니다.' | koktok encode {folder} --as pieces"
+    yield f"  koktok verify {folder}"
 
 
 def _shown(tokenizer: TrainedTokenizer, line: str) -> list[str]:
@@ -236,15 +242,14 @@ def _shown(tokenizer: TrainedTokenizer, line: str) -> list[str]:
     return [tokenizer.decode([i]) for i in encoding.ids] if spelled else encoding.pieces
 
 
-def _peak(analysers: int) -> str:
-    """Peak resident memory of this process, and of the analyser's beside it."""
+def _peak() -> int | None:
+    """Peak resident memory of this process in bytes, where the system tells it."""
     try:
         import resource
     except ImportError:  # Windows
-        return "not known"
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    own = f"{peak / (1 << 30 if sys.platform == 'darwin' else 1 << 20):.2f} GiB"
-    return f"{own}, analyser processes {analysers / (1 << 30):.2f} GiB" if analysers else own
+    return peak if sys.platform == "darwin" else peak << 10
 
 
 def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | None = None) -> None:

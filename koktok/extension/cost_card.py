@@ -116,10 +116,9 @@ def card(
         )
     lines += [
         "",
-        "**Fewer tokens alone do not make a better model.** KoTokenLab replaced 30,000 ids of Qwen2.5-0.5B: 30 % fewer Korean tokens,",
-        "and 38 % more bits per byte after a short continued training. New rows are initialized with sums of old ones (init.npz) and",
-        "have to be trained: first the new rows alone, then all parameters, on text that includes the old languages; compare bits per",
-        "byte, never loss per token, with the old model trained on as many bytes.",
+        "**Fewer tokens alone do not make a better model.** New rows are initialized with sums of old ones (init.npz) and have to be",
+        "trained: first the new rows alone, then all parameters, on text that includes the old languages; compare bits per byte, never",
+        "loss per token, with the old model trained on as many bytes.",
     ]
     if notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in notes)]

@@ -34,15 +34,6 @@ COMPARED: Final = {
 """What a vocabulary for comparison was trained on, by its name in a table."""
 
 
-BITS: Final = {
-    ("unigram", "lm"): "−0.6 [−1.1, −0.2]",
-    ("unigram", "encoder"): "−0.4 [−1.1, 0.3]",
-    ("unigram", "aligned"): "−1.4 [−2.0, −0.9]",
-    ("bpe-bytes", "lm"): "0.5 [−0.1, 1.1]",
-}
-"""Of small transformers over a model and preset, in percent more than over SentencePiece's defaults (README's table)."""
-
-
 class Credit(NamedTuple):
     """A text of a corpus, its source, and its licence as stated there."""
 
@@ -99,6 +90,7 @@ def model_card(
     """The model card: Markdown with the front matter of model hubs."""
     recipe, signature, vocab = tokenizer.recipe, tokenizer.signature, tokenizer.vocab
     reason = tokenizer_json.refuses(tokenizer.definition)
+    borders = any(row.figures.borders > 0 for row in figures)
     limits = [] if reason else limits_of(tokenizer)
     return _filled(
         "card",
@@ -130,12 +122,15 @@ def model_card(
             where="held-out lines" if held_out else "the training text itself (nothing was held out)",
             words=f"{words:,}",
             compared="".join(f"; {COMPARED[row.name]}" for row in figures if row.name in COMPARED),
+            borders=_filled("borders") if borders else "",
+            column=" borders |" if borders else "",
+            rule="---|" if borders else "",
             rows=_rows(
                 (
                     plain(row.name),
                     "" if row.size is None else f"{row.size:,}",
                     *(f"{x:.3f}" for x in (row.figures.tokens_per_eojeol, row.figures.f1, row.figures.f1_all)),
-                    "" if isnan(row.figures.borders) else f"{row.figures.borders:.1%}",
+                    *(["" if isnan(row.figures.borders) else f"{row.figures.borders:.1%}"] if borders else []),
                     *(f"{x:.4%}" for x in (row.figures.unknown, row.figures.byte_fallback)),
                 )
                 for row in figures
@@ -159,13 +154,13 @@ def model_card(
 
 
 def bits_of(recipe: Recipe) -> str:
-    """What the benchmark says of the recipe's model and preset; empty where the recipe has other targets or cuts."""
+    """What the benchmark says of the recipe's model and preset; empty where it says nothing, or the recipe has other targets or cuts."""
     train, plain_recipe = recipe.train, Recipe().changed(model=recipe.train.model, preset=recipe.train.preset)
     same = (
         recipe.pretokenize == plain_recipe.pretokenize and not train.superwords and not {*TARGETS} & recipe.given.keys()
     )
-    bits = BITS.get((train.model, train.preset)) if same else None
-    return _filled("bits", bits=bits) if bits else ""
+    figure = _sections().get(f"bits_{train.model}_{train.preset}".replace("-", "_"))
+    return _filled("bits", bits=figure.template.strip()) if same and figure else ""
 
 
 def runs_of(tokenizer: TrainedTokenizer) -> str:

@@ -1,6 +1,6 @@
 """Rows to JSON, Markdown and one self-contained HTML page.
 
-Everything that a reader of figures sees. `Report` is the rows; each rendering comes from them alone, so the
+Everything that a reader of figures sees. `Report` is the rows; the figures of each rendering come from them alone, so the
 three can never disagree.
 """
 

@@ -186,5 +186,5 @@ def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str
         Dot(len(sizes) + 1, f"SentencePiece {row.vocab_size:,}", row.tokens_per_eojeol, row.f1, front=False)
         for row in peers
     ]
-    axes = ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1 (silver)", "형태소 경계 F1")
+    axes = ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1 (silver)", "형태소 경계 F1 (분석기 기준)")
     return standalone(points(marks, *axes, curves=curves), style, legend)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from koktok.pipeline.card import BAR, SIGNS, plain
 from koktok.report.schema import Report
 from koktok.report.tables import Cell, Column, PageTable, data_tables, sections_of
 
 
-def to_markdown(report: Report) -> str:
-    r"""Print a report as Markdown; rows that did not run give the reason.
+def to_markdown(report: Report, files: Mapping[str, str] | None = None) -> str:
+    r"""Print a report as Markdown; rows that did not run give the reason. `files` are those of its texts, by name.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def to_markdown(report: Report) -> str:
         ]
         parts += [*tables, *texts] if name == "summary" else [f"## {plain(section.title[0])}", *texts, *tables]
     parts.append("## Data")
-    for data in data_tables(report):
+    for data in data_tables(report, files):
         columns = [*data.columns, Column(("SHA-256", ""), figure=False)]
         cells = ([*(plain(cell) for cell, _ in row[:-1]), f"`{row[-1][0]}`"] for row in data.rows)
         parts.append(table([column.title[0] for column in columns], _sides(columns), cells))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -89,8 +89,8 @@ def environment() -> Environment:
     )
 
 
-def to_html(report: Report) -> str:
-    """Render a report as a page."""
+def to_html(report: Report, files: Mapping[str, str] | None = None) -> str:
+    """Render a report as a page; `files` are those of its texts, by name."""
     ran = [row for row in report.rows if row.ran]
     far = outliers(report)
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
@@ -101,7 +101,7 @@ def to_html(report: Report) -> str:
             report=report,
             sections=sections_of(report),
             leading=measured(report, columns_of(report)[:LEADING]),
-            data=data_tables(report),
+            data=data_tables(report, files),
             outside=[row for row in ran if row.number in far],
             scatter=_scatter(report),
             scatter_narrow=_scatter(report, **TELEPHONE),

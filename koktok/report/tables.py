@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -228,7 +228,7 @@ def _spans(report: Report) -> Section:
         (
             "Share of marked spans (entities, answers) whose ends are both token boundaries, so that a model over tokens can "
             "point at them; in brackets 95 % intervals.",
-            "표시된 구간(개체명, 정답) 가운데 양끝이 토큰 경계인 것의 비율로, 토큰 단위 모델이 정확히 가리킬 수 있는 구간입니다. "
+            "표시된 구간(개체명, 답 구간) 가운데 양끝이 토큰 경계인 것의 비율로, 토큰 단위 모델이 정확히 가리킬 수 있는 구간입니다. "
             "괄호 안은 95% 신뢰 구간입니다.",
         ),
         [PageTable([Column((f"{one.name} ({one.spans:,})",) * 2) for one in report.spans], rows)],
@@ -356,8 +356,9 @@ def _differences(report: Report) -> Section:
     )
 
 
-def data_tables(report: Report) -> list[DataTable]:
-    """What was measured on: texts, gold corpora, marked spans."""
+def data_tables(report: Report, files: Mapping[str, str] | None = None) -> list[DataTable]:
+    """What was measured on: texts, by their `files` where these are known, gold corpora, marked spans."""
+    files = files or {}
 
     def same(*cells: str) -> list[Label]:
         return [(cell, cell) for cell in cells]
@@ -372,7 +373,11 @@ def data_tables(report: Report) -> list[DataTable]:
                 *map(Column, (("lines", "줄"), ("eojeols", "어절"), ("bytes", "바이트"))),
             ],
             [
-                same(text.name, f"{text.lines:,}", f"{text.eojeols:,}", f"{text.bytes:,}", text.digest)
+                same(
+                    files.get(text.name, text.name),
+                    *(f"{n:,}" for n in (text.lines, text.eojeols, text.bytes)),
+                    text.digest,
+                )
                 for text in (*report.texts, *report.beside)
             ],
         ),

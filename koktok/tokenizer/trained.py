@@ -306,7 +306,7 @@ class TrainedTokenizer(Tokenizer):
         Raises
         ------
         UsageError
-            For a keyword that is not of this kind of model, for none, or a value out of range; names the right one.
+            For a keyword that is not of this model type, for none, or a value out of range; names the right one.
 
         Examples
         --------

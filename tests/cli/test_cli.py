@@ -70,18 +70,25 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     assert [row[0].strip() for row in rows] == ["koktok lm", "SentencePiece Unigram", "one token per syllable"]
     assert max(map(len, lines[at : at + 5])) <= 80
     assert "silver" in done.stdout
-    assert "  koktok verify " in done.stdout
+    assert "bytes is the share" in done.stdout
+    typed = [line.split() for line in lines[lines.index("next:") + 1 :]]
+    assert [words[-3:] for words in typed] == [
+        [str(tmp_path / "out"), "--as", "pieces"],
+        ["koktok", "verify", str(tmp_path / "out")],
+    ]
+    works(*typed[1][1:], "--limit", 20)
     assert " distinct words with kiwi: about " in done.stderr
     assert "training SentencePiece on the same" in done.stderr
     assert done.stdout.count("|") > 50  # five sentences, segmented twice
     assert "borders" not in done.stdout
     assert "signature" not in done.stderr
-    assert "peak memory" in done.stderr
+    assert "peak" not in done.stderr  # that is the log's
     files = "README.md koktok.sha256 koktok.toml probe.json special_tokens_map.json tokenizer.json tokenizer.model tokenizer_config.json"
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(files.split())
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| mini | 1 | Apache-2.0" in card
     assert "kiwi:" in card
+    assert "borders" not in card  # no space changes the tokens before it
     assert " words; SentencePiece was trained on the same words with its own defaults. F1 (silver)" in card
     again = koktok(
         "train", "corpus:mini", "--recipe", tmp_path / "out", "--out", tmp_path / "again", "--no-compare", "-q"
@@ -221,7 +228,11 @@ def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     card = (out / "README.md").read_text()
     assert "Only koktok loads this folder" in card
     assert "AutoTokenizer" not in card
-    assert json.loads(log.read_text())["digest"] == load(out).vocab.digest()
+    told = json.loads(log.read_text())
+    assert told["digest"] == load(out).vocab.digest()
+    assert told["words_analysed"] > 1000
+    assert (told["words_from_cache"], told["peak_bytes_of_analysers"]) == (0, 0)
+    assert 50e6 < told["peak_bytes"] < 50e9
     done = koktok(*words, "--model", "bpe-bytes", "--log", "json", "-q")
     assert "AutoTokenizer" in (out / "README.md").read_text()
     assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["eojeol"]
@@ -387,8 +398,8 @@ def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
     )
     assert killed.returncode == -signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
-    done = koktok(*words, env=cache)
-    assert (done.returncode, "analysed 0 words, " in done.stderr) == (0, True), done.stderr
+    done = koktok(*words, "--log", "json", env=cache)
+    assert (done.returncode, '"words_analysed": 0,' in done.stderr) == (0, True), done.stderr
     assert (tmp_path / "out" / "tokenizer.json").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "out"]
 
@@ -531,6 +542,9 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "out" / "frontier.json").read_text())["rows"]
     assert (tmp_path / "out" / "frontier.md").read_text() in done.stdout
     assert {row["name"] for row in rows} >= {"short", "lm", "encoder", "aligned"}
+    other = koktok("train", "corpus:mini", "--frontier", "--sizes", "2200", "--out", tmp_path / "out", "-q")
+    assert other.returncode == 2
+    assert "already exists" in other.stderr
 
 
 @unix

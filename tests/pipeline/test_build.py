@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from koktok.metrics.borders import border_share
 from koktok.metrics.silver import Silver
 from koktok.pipeline import words
 from koktok.pipeline.baseline import PlainByteLevel, PlainSentencePiece, our_row
+from koktok.pipeline.card import model_card
 from koktok.pipeline.train import train
 from koktok.pipeline.words import TrainingWords, training_words
 from koktok.segment.segmented import SegmentedCounts
@@ -294,9 +296,16 @@ def test_figures_are_those_of_the_text(trained: Trained, mini: list[str]) -> Non
 def test_borders_of_held_out_sentences_are_those_of_the_lines(trained: Trained, mini: list[str]) -> None:
     tokenizer = load(trained(train={"superwords": 0.3}))
     lines = [line for line in mini if " " in line]
-    assert our_row("x", tokenizer, uncut(Counts.from_mapping(dict.fromkeys(lines, 1)))).figures.borders == border_share(
-        tokenizer, sorted({*lines})
-    )
+    row = our_row("x", tokenizer, uncut(Counts.from_mapping(dict.fromkeys(lines, 1))))
+    assert row.figures.borders == border_share(tokenizer, sorted({*lines})) > 0
+    none = replace(row, figures=replace(row.figures, borders=0.0))
+    for figures, there in (([none, row], True), ([none], False)):
+        card = model_card(tokenizer, figures, {}, words=1, held_out=True)
+        table = [
+            line for line in card.splitlines() if line.startswith(("| tokenizer |", "|---|---|---|---|-", "| x |"))
+        ]
+        assert {line.count("|") for line in table} == {8 + there}
+        assert (f"| {row.figures.borders:.1%} |" in card, "Borders: " in card, "| borders |" in card) == (there,) * 3
 
 
 def test_unknown_words_and_bytes_are_counted_for_every_model(trained: Trained, mini: list[str]) -> None:

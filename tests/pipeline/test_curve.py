@@ -362,6 +362,8 @@ def test_a_drawing(halves, rows):
     assert drawn.count('class="dot') == len(rows)
     assert len(re.findall('class="dot[^"]* best"', drawn)) == sum(on_front(rows))
     assert "one token per character" in drawn
+    assert "boundary F1 (silver)" in drawn
+    assert "형태소 경계 F1 (분석기 기준)" in drawn
     assert "one token" not in draw(rows)
     beside = draw(
         rows, replace(found, peers=(FrontierRow("SentencePiece Unigram", 2400, 3.2, 0.4, 0.4, 0.4, 0.4, {}),))

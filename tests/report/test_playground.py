@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PATIENCE, ROOT
+from conftest import PATIENCE, ROOT, works
 from playground_engine import PlaygroundEngine
 
 from koktok import Tokenizer, load
@@ -140,13 +140,23 @@ def test_the_page_asks_for_nothing(page_file: Path, two: dict[str, Tokenizer]) -
     assert page == to_page(two, known, title="<Tried & tested>", against="second")
 
 
+def test_the_gallery_has_the_samples_of_the_page() -> None:
+    """`python -m eval.gallery` makes it again."""
+    source = (ROOT / "koktok" / "report" / "playground" / "page.js").read_text(encoding="utf-8")
+    samples = re.findall(r"^const SAMPLES = .*?^};\n", source, re.MULTILINE | re.DOTALL)
+    assert len(samples) == 1
+    assert samples[0] in (ROOT / "docs" / "gallery" / "playground.html").read_text(encoding="utf-8")
+
+
 def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
     from tokenizers import Tokenizer as Theirs
     from tokenizers import models
 
     Theirs(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(UsageError, match="run by the library tokenizers"):
+    with pytest.raises(UsageError, match="run by the library tokenizers") as refused:
         to_page({"theirs": load(tmp_path / "tokenizer.json")})
+    words = refused.value.hint.partition(",")[0].split()[1:]
+    works(*words[:-1], tmp_path / words[-1], "--resamples", 0, "-q")
 
 
 @pytest.fixture

@@ -402,6 +402,10 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> No
     found = Report.model_validate_json((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert [gold.name for gold in found.golds] == ["kaist/dev", "gsd/dev"]
     assert [text.name for text in found.texts] == ["kaist/text", "gsd/text"]
+    for page in ("report.md", "report.html"):  # which show the files as they were typed
+        whole = (tmp_path / "out" / page).read_text("utf-8")
+        shown = re.findall(r"^(?:\| |<tr><th scope=.row.>)(\S+text\.txt)\b", whole, re.MULTILINE)
+        assert shown == [str(tmp_path / folder / "text.txt") for folder in ("kaist", "gsd")]
     assert [row.name.split("/")[0] for row in found.rows] == ["kaist", "gsd"]
     assert {"boundary_f1@kaist/dev", "boundary_f1@gsd/dev"} <= found.rows[0].values.keys()
 

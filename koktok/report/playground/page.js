@@ -37,7 +37,7 @@ const SAMPLES = {
     "API를 호출하면 JSON으로 응답합니다. `tokenizer.encode(text)`가 돌려주는 ids를 모델에 넘기세요.",
     "2026년 11월 22일 기준 환율은 1,384.50원이고, 수출은 지난해보다 3.7% 늘어난 612억 달러였습니다.",
     "나랏〮말〯ᄊᆞ미 中國에 달아 文字와로 서르 ᄉᆞᄆᆞᆺ디 아니ᄒᆞᆯᄊᆡ 憲法 第一條 ㈜가나 ½",
-    "Korean words fuse a stem with particles and endings; a tokenizer that learns from spelling alone cannot see where one ends.",
+    "Korean nouns take particles and stems take endings in one word; a tokenizer that learns from spelling alone cannot see where one ends.",
   ],
 };
 const CLASSES = { N: ["noun", "체언"], V: ["verb", "용언"], J: ["particle", "조사"], E: ["ending", "어미"], M: ["modifier", "수식언"], X: ["affix, root", "접사·어근"], I: ["interjection", "감탄사"], S: ["sign", "기호"], W: ["web", "웹"] };

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from koktok.errors import UsageError
+from koktok.files import typed
 from koktok.hangul import COMPATIBILITY
 from koktok.model.vocab import SCORE_STEP, WITH_UNKNOWN
 from koktok.runtimes import LibraryTokenizer
@@ -35,8 +36,7 @@ def payload(tokenizer: TrainedTokenizer | LibraryTokenizer, name: str = "") -> d
             return _of_ranks(tokenizer, name) | {"digest": tokenizer.digest()}
         raise UsageError(
             f"`{name}` is run by the library {tokenizer.library}, which a page does not have",
-            hint="a page runs folders that koktok trained, or imported as its own, and ranks (package:o200k_base); "
-            "koktok report TOKENIZER --text FILE -o FOLDER shows the cuts of any tokenizer",
+            hint=f"koktok report {typed(tokenizer.spec)} --text corpus:mini -o report, which shows the cuts of any tokenizer",
         )
     vocab, style = tokenizer.vocab, tokenizer.style
     steps = [round(-score / SCORE_STEP) for score in vocab.scores]
