@@ -153,7 +153,7 @@ def table_of_ids(found: Figures) -> str:
         cells.append(
             [
                 SIZED[name], f"{ids:,}", f"{asked[name]['tokens']:.3f}", f"{embeddings / (embeddings + found.cells.size.body):.0%}",
-                "0" if same else f"{flops:+.0%}".replace("-", "−"), bits[0], bits[1] + " (below its curve)" * below,
+                "0" if same else f"{flops:+.0%}".replace("-", "−"), bits[0], bits[1] + "†" * below,
                 f"{right:.3f}".removeprefix("0"),
             ]
         )  # fmt: skip
