@@ -98,7 +98,7 @@ def english(page: Path) -> Path:
     return page.with_name(page.name.replace(".ko.md", ".md"))
 
 
-TYPED = {"sh", "python", "javascript", "doctest", "session"}
+TYPED = {"sh", "python", "javascript", "doctest"}
 RUN = [page for page in EVERY if english(page) == page and {block.kind for block in blocks(page)} & TYPED]
 NEEDY = [
     (page, n, block)
@@ -261,7 +261,10 @@ READING = [
 def test_the_pages_run_one_after_another(
     materials: Path, trained: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one folder, as somebody reads them, with the tokenizer of README's first command, which needs a network."""
+    """In one folder, as somebody reads them, with the tokenizer of README's first command, which needs a network.
+
+    Sessions, whose output is exact, have a folder of their own (`test_the_commands_print_what_the_pages_show`).
+    """
     place = shutil.copytree(materials, tmp_path / "place")
     shutil.copytree(trained(), place / "my-tokenizer")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -271,7 +274,6 @@ def test_the_pages_run_one_after_another(
         "python": [sys.executable, "-c"],
         "javascript": ["node", "--input-type=module", "-e"],
     }
-    printed: dict[str, str] = {}
     for page in sorted(RUN, key=lambda page: READING.index(page) if page in READING else len(READING)):
         there = [block for block in blocks(page) if block.kind in how and not block.lacks()]
         if page == READING[0]:  # whose commands for four purposes stand in its sentences
@@ -284,7 +286,6 @@ def test_the_pages_run_one_after_another(
             assert done.returncode == 0, said
         monkeypatch.chdir(place)
         test_python_prints_what_the_page_shows(page)
-        print_what_they_show(commands(page), place, printed)
 
 
 @pytest.mark.parametrize(
