@@ -15,9 +15,10 @@ from typing import Final
 
 from eval.contrasts import with_interval
 from eval.machine import report_text, write_between
-from eval.study.cells import LAST
+from eval.study.cells import KEPT, LAST
 from eval.study.compared import REFERENCE, Figures, shown
 from eval.study.sizes import SIZES
+from eval.study.tables import signed
 from koktok.metrics import Scores
 from koktok.report import Report
 from koktok.report.markdown import table
@@ -153,7 +154,7 @@ def table_of_ids(found: Figures) -> str:
         cells.append(
             [
                 SIZED[name], f"{ids:,}", f"{asked[name]['tokens']:.3f}", f"{embeddings / (embeddings + found.cells.size.body):.0%}",
-                "0" if same else f"{flops:+.0%}".replace("-", "−"), bits[0], bits[1] + "†" * below,
+                "0" if same else f"{signed(flops, 0)}%", bits[0], bits[1] + "†" * below,
                 f"{right:.3f}".removeprefix("0"),
             ]
         )  # fmt: skip
@@ -163,7 +164,7 @@ def table_of_ids(found: Figures) -> str:
 
 def tables(reports: Sequence[Report]) -> dict[str, str]:
     """Each table by its name."""
-    study = Figures(SIZES["cpu"], Path(), 3)
+    study = Figures(SIZES["cpu"], KEPT, 3)
     bits = bits_of_decoders(study)
     scores: dict[str, Scores] = {}
     for report in reports:

@@ -17,7 +17,7 @@ import sys
 import textwrap
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -317,19 +317,15 @@ def test_the_commands_print_what_the_pages_show(mini: list[str], tmp_path: Path)
     """The pages share a folder, and a command on both runs once."""
     for name, text in small_files(mini).items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    print_what_they_show([row for page in (COMMANDS[0], PAGES[0]) for row in commands(page)], tmp_path, {})
-
-
-def print_what_they_show(rows: Sequence[tuple[str, str]], place: Path, printed: dict[str, str]) -> None:
-    """Each command prints what its page shows; one that was typed before prints it again."""
     env = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
-    for command, shown in rows:
+    printed: dict[str, str] = {}
+    for command, shown in [row for page in (COMMANDS[0], PAGES[0]) for row in commands(page)]:
         if command not in printed:
             program, *words = shlex.split(command)
             if program == "koktok":  # in this process, which has everything loaded
-                done = koktok(*words, cwd=place)
+                done = koktok(*words, cwd=tmp_path)
             else:
-                done = subprocess.run([program, *words], cwd=place, env=env, capture_output=True, text=True)
+                done = subprocess.run([program, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
             assert done.returncode == (words[0] == "diff"), (command, done.stderr)  # 1 where two differ, as diff(1)
             printed[command] = done.stdout
         pattern = "".join(".*" if line == "…" else re.escape(line) + "\n" for line in shown.splitlines())

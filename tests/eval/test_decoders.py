@@ -65,6 +65,8 @@ def test_the_plan_names_every_row() -> None:
     assert {row.equal for row in ROWS.values() if row.equal} == {*KOKTOK}
     swept = {name for name, row in ROWS.items() if not row.like}
     assert {row.like for row in ROWS.values() if row.like} <= swept
+    assert ", ".join(f"`{name}`" for name in ("sp", "sp-12k", "lm", "lm-64k", "aligned")) in PLAN
+    assert "`lm-64k` takes the rate of `lm`" in PLAN
     assert swept == {"sp", "sp-12k", "lm", "aligned", "bpe", "hf"}
     assert {row.tried for row in ROWS.values()} <= {"", *ROWS}
 

@@ -10,6 +10,7 @@ import pytest
 from conftest import ROOT
 
 from eval.figures import COLUMNS, ROWS, bits_of_decoders, main
+from eval.study.cells import KEPT
 from eval.study.compared import Figures
 from eval.study.sizes import SIZES
 from koktok import Recipe
@@ -31,7 +32,7 @@ def test_the_pages_have_the_figures_of_the_reports(tmp_path: Path, monkeypatch: 
 
 def test_cards_say_the_bits_of_readme() -> None:
     """The bits in a model card are those of the study's cells, and a recipe with another target has none."""
-    told = bits_of_decoders(Figures(SIZES["cpu"], Path(), 3))
+    told = bits_of_decoders(Figures(SIZES["cpu"], KEPT, 3))
     names = {("unigram", name): f"koktok {name}" for name in ("lm", "encoder", "aligned")}
     for (model, preset), name in (names | {("bpe-bytes", "lm"): "koktok bpe-bytes lm"}).items():
         assert f" {told[name]} % more bits" in bits_of(Recipe().changed(model=model, preset=preset)), "card.template.md"
