@@ -57,6 +57,7 @@ ROWS: Final = {
         Row("lm-more", "`lm`, more of the boundaries", "koktok lm, more", like="lm", tried="lm"),
         Row("lm-rare", "`lm`, rare pieces dearer", "koktok lm, rare dearer", like="lm", tried="lm"),
         Row("lm-digits", "`lm`, digits free", "koktok lm, digits free", like="lm", tried="lm"),
+        Row("bpe-more", "`bpe-bytes`, more of the boundaries", "koktok bpe-bytes lm, more", like="bpe", tried="bpe"),
         Row("sp-12k", "SentencePiece Unigram, defaults, 12,000 ids", SENTENCEPIECE, 12_000),
         Row("lm-12k", "koktok `lm`, 12,000 ids", "koktok lm", 12_000, like="sp-12k"),
         Row("sp-spaces", "SentencePiece Unigram, spaces only", "SentencePiece Unigram, spaces only", like="sp"),
@@ -113,6 +114,7 @@ def peers() -> dict[str, Peer]:
     more = (
         koktok_peer("koktok lm, more", preset="lm", keep=MORE),
         replace(koktok_peer("koktok lm, rare dearer"), make=rare_dearer),
+        bpe("koktok bpe-bytes lm, more", keep=MORE),
         bpe("koktok bpe-bytes lm, space first", other={"pretokenize": space}),
         bpe("koktok bpe-bytes lm, superbpe, space first", other={"pretokenize": space | {"pattern": "superbpe"}}),
     )
