@@ -98,7 +98,7 @@ def english(page: Path) -> Path:
     return page.with_name(page.name.replace(".ko.md", ".md"))
 
 
-TYPED = {"sh", "python", "javascript", "doctest"}
+TYPED = {"sh", "python", "javascript", "doctest", "session"}
 RUN = [page for page in EVERY if english(page) == page and {block.kind for block in blocks(page)} & TYPED]
 NEEDY = [
     (page, n, block)
@@ -261,10 +261,7 @@ READING = [
 def test_the_pages_run_one_after_another(
     materials: Path, trained: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one folder, as somebody reads them, with the tokenizer of README's first command, which needs a network.
-
-    Sessions, whose output is exact, have a folder of their own (`test_the_commands_print_what_the_pages_show`).
-    """
+    """In one folder, as somebody reads them, with the tokenizer of README's first command, which needs a network."""
     place = shutil.copytree(materials, tmp_path / "place")
     shutil.copytree(trained(), place / "my-tokenizer")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -274,6 +271,7 @@ def test_the_pages_run_one_after_another(
         "python": [sys.executable, "-c"],
         "javascript": ["node", "--input-type=module", "-e"],
     }
+    printed: dict[str, str] = {}
     for page in sorted(RUN, key=lambda page: READING.index(page) if page in READING else len(READING)):
         there = [block for block in blocks(page) if block.kind in how and not block.lacks()]
         if page == READING[0]:  # whose commands for four purposes stand in its sentences
@@ -286,6 +284,7 @@ def test_the_pages_run_one_after_another(
             assert done.returncode == 0, said
         monkeypatch.chdir(place)
         test_python_prints_what_the_page_shows(page)
+        commands_print_what_the_page_shows(page, place, printed)
 
 
 @pytest.mark.parametrize(
@@ -313,23 +312,29 @@ def verbs(group: Any = None, before: str = "koktok") -> Iterator[tuple[str, Any]
             yield from verbs(verb, f"{before} {name}")
 
 
-def test_the_commands_print_what_the_pages_show(mini: list[str], tmp_path: Path) -> None:
-    """The pages share a folder, and a command on both runs once."""
-    for name, text in small_files(mini).items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+def commands_print_what_the_page_shows(page: Path, place: Path, printed: dict[str, str]) -> None:
+    """A command that an earlier page has is not run again."""
     env = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
-    printed: dict[str, str] = {}
-    for command, shown in [row for page in (COMMANDS[0], PAGES[0]) for row in commands(page)]:
+    for command, shown in commands(page):
         if command not in printed:
             program, *words = shlex.split(command)
             if program == "koktok":  # in this process, which has everything loaded
-                done = koktok(*words, cwd=tmp_path)
+                done = koktok(*words, cwd=place)
             else:
-                done = subprocess.run([program, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+                done = subprocess.run([program, *words], cwd=place, env=env, capture_output=True, text=True)
             assert done.returncode == (words[0] == "diff"), (command, done.stderr)  # 1 where two differ, as diff(1)
             printed[command] = done.stdout
         pattern = "".join(".*" if line == "…" else re.escape(line) + "\n" for line in shown.splitlines())
         assert re.fullmatch(pattern, printed[command], re.S), (command, printed[command])
+
+
+def test_the_commands_print_what_the_pages_show(mini: list[str], tmp_path: Path) -> None:
+    """The two pages by themselves, in a folder that they share."""
+    for name, text in small_files(mini).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    printed: dict[str, str] = {}
+    for page in (COMMANDS[0], PAGES[0]):
+        commands_print_what_the_page_shows(page, tmp_path, printed)
 
 
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda page: page.name)
