@@ -43,11 +43,10 @@ SHOWN: Final = {
     "koktok lm, digits free": "**koktok** `lm --digits free`",
     "koktok lm, superwords": "**koktok** `lm --superwords 0.3`",
     "koktok bpe-bytes lm": "**koktok** `--model bpe-bytes`",
-    "koktok bpe-bytes, keep .865 .84 .8": "**koktok** `--model bpe-bytes --keep josa=0.865,eomi=0.84,all=0.8`",
     "koktok bpe-bytes encoder": "**koktok** `--model bpe-bytes --preset encoder`",
     "koktok bpe-bytes aligned": "**koktok** `--model bpe-bytes --preset aligned`",
     "koktok bpe-bytes lm, superbpe": "**koktok** `--model bpe-bytes --pattern superbpe`",
-    "koktok bpe-bytes, superwords": "**koktok** the same `--keep`, `--pattern superbpe --superwords 0.3`",
+    "koktok bpe-bytes, superwords": "**koktok** `--model bpe-bytes --pattern superbpe --superwords 0.3`",
 }
 """Rows of the reports as the page names them; others have their own names."""
 
@@ -61,7 +60,7 @@ ROWS: Final[Mapping[str, Sequence[str]]] = {
         *("SentencePiece BPE, spaces only", "HF Unigram", "HF byte-level BPE", LLAMA, "Kiwi bpe_trainer"),
         *("Kiwi bpe_trainer j e vcp xsv", "Kiwi SwTokenizer", "koktok's cuts, SentencePiece Unigram", "syllables"),
         *("koktok lm", "koktok encoder", "koktok aligned", "koktok short", "koktok lm, digits free"),
-        *("koktok lm, superwords", "koktok bpe-bytes lm", "koktok bpe-bytes, keep .865 .84 .8"),
+        *("koktok lm, superwords", "koktok bpe-bytes lm"),
         *("koktok bpe-bytes encoder", "koktok bpe-bytes aligned", "koktok bpe-bytes lm, superbpe"),
         "koktok bpe-bytes, superwords",
     ),
@@ -96,7 +95,7 @@ DECODERS: Final = {
 """Rows of the study (eval/study/rows.py) whose bits stand beside them."""
 
 SIZED: Final = {
-    **dict.fromkeys(("sp-aligned", "sp-12k", "sp-bpe", "sp-lm", REFERENCE), "SentencePiece Unigram"),
+    **dict.fromkeys(("sp-aligned", "sp-12k", "sp-bpe", "sp-lm", "sp-before", REFERENCE), "SentencePiece Unigram"),
     **dict.fromkeys(("lm-8k", "lm-12k", "lm", "lm-64k"), "koktok `lm`"),
 }
 """Rows of the study that differ by the number of ids."""

@@ -232,15 +232,14 @@ def _peers() -> Iterator[Peer]:
     yield koktok_peer("koktok lm, superwords", slow=True, superwords=SUPERWORDS)
     for preset in ("lm", "encoder", "aligned"):
         yield koktok_peer(f"koktok bpe-bytes {preset}", slow=True, model="bpe-bytes", preset=preset)
-    between: dict[str, object] = {"model": "bpe-bytes", "keep": {"josa": 0.865, "eomi": 0.84, "all": 0.8}}
-    yield koktok_peer("koktok bpe-bytes, keep .865 .84 .8", slow=True, **between)
     yield koktok_peer("koktok bpe-bytes short", slow=True, model="bpe-bytes", preset="short")
     yield koktok_peer("koktok bpe", slow=True, model="bpe")
     exaone: dict[str, object] = {"pretokenize": {"pattern": "exaone-moe"}}
     yield koktok_peer("koktok bpe-bytes lm, exaone-moe", slow=True, model="bpe-bytes", other=exaone)
     spaces_in_runs: dict[str, object] = {"pretokenize": {"pattern": "superbpe"}}
     yield koktok_peer("koktok bpe-bytes lm, superbpe", slow=True, model="bpe-bytes", other=spaces_in_runs)
-    yield koktok_peer("koktok bpe-bytes, superwords", slow=True, superwords=SUPERWORDS, other=spaces_in_runs, **between)
+    runs: dict[str, object] = {"model": "bpe-bytes", "superwords": SUPERWORDS}
+    yield koktok_peer("koktok bpe-bytes, superwords", slow=True, other=spaces_in_runs, **runs)
     free: dict[str, object] = {"pretokenize": {"digits": "free"}}  # as the peers cut them; so does `encoder`
     yield koktok_peer("koktok lm, digits free", slow=True, other=free)
     yield koktok_peer("koktok lm, digits three", slow=True, other={"pretokenize": {"digits": "three"}})

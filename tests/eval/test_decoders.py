@@ -62,12 +62,12 @@ def test_the_plan_names_every_row() -> None:
     assert {name for pair in PRIMARY for name in pair} <= {*FIRST}
     assert len({*PAIRS}) == len(PAIRS)
     assert {row.peer for row in ROWS.values() if not row.equal} <= {*peers()}
-    assert {row.equal for row in ROWS.values() if row.equal} == {*KOKTOK}
+    assert {row.equal for row in ROWS.values() if row.equal} == {*KOKTOK, "lm-before"}
     swept = {name for name, row in ROWS.items() if not row.like}
     assert {row.like for row in ROWS.values() if row.like} <= swept
     assert ", ".join(f"`{name}`" for name in ("sp", "sp-12k", "lm", "lm-64k", "aligned")) in PLAN
     assert "`lm-64k` takes the rate of `lm`" in PLAN
-    assert swept == {"sp", "sp-12k", "lm", "aligned", "bpe", "hf"}
+    assert swept == {"sp", "sp-12k", "lm-before", "aligned", "bpe-before", "hf"}
     assert {row.tried for row in ROWS.values()} <= {"", *ROWS}
 
 
@@ -319,14 +319,14 @@ def test_a_change_is_judged_by_its_short_run(tmp_path: Path) -> None:
     from eval.study.compared import figures
     from eval.study.tables import page
 
-    made_up(tmp_path, {"sp": (1.0, 100.0, 0.1), "lm": (0.99, 110.0, 0.1), "lm-rare": (0.97, 121.0, 0.0)})
+    made_up(tmp_path, {"sp": (1.0, 100.0, 0.1), "lm-before": (0.99, 110.0, 0.1), "lm-rare": (0.97, 121.0, 0.0)})
     found = figures(SIZE, tmp_path, 3)
     assert "lm-rare" not in {*found["rows"], *found["not run"]}
     one = found["tried"]["lm-rare"]
     assert one["bits"]["value"] == pytest.approx(0.97 / 0.99 - 1, rel=1e-4)
     assert one["equal_flops"] == pytest.approx(0.97 / 0.99 / 1.1 ** (math.log(1 / 1.1) / math.log(1.5)) - 1)
     assert one["pairs"] == pytest.approx(0.1)
-    assert "| `lm-rare`: `lm`, rare pieces dearer | `lm` | +0.0 | +10.0 | −2.02 " in page(found)
+    assert "| `lm-rare`: `lm-before`, rare pieces dearer | `lm-before` | +0.0 | +10.0 | −2.02 " in page(found)
 
 
 def test_intervals_are_over_sources_and_seeds() -> None:
