@@ -1,6 +1,6 @@
 """The tables of pages of which `python -m eval full` keeps a report; `python docs/tables.py` writes them into the Korean pages.
 
-    python -m eval.figures eval/reports/2026-11-26-bench-ko.json.xz eval/reports/2026-11-28-bench-ko-koktok.json.xz README.md docs/figures.md
+    python -m eval.figures eval/reports/2026-11-2?-bench-ko{,-koktok,-lm}.json.xz README.md docs/figures.md
 
 They go between the lines `<!-- eval.figures.NAME -->` and `<!-- end of eval.figures.NAME -->`; of two rows with one name the later counts.
 Bits of small transformers are those of the finished cells in reports/study-cpu.

@@ -1,6 +1,6 @@
 """The pictures of README and docs: tokens against F1 at human morpheme boundaries, from reports of `eval full`.
 
-python -m eval.picture eval/reports/2026-11-26-bench-ko.json.xz eval/reports/2026-11-28-bench-ko-koktok.json.xz docs/images/tokens-f1.svg
+python -m eval.picture eval/reports/2026-11-2?-bench-ko{,-koktok,-lm}.json.xz docs/images/tokens-f1.svg
 python -m eval.picture eval/reports/2026-11-26-curve.json.xz eval/reports/2026-11-26-bench-ko.json.xz docs/images/equal-tokens.svg
 
 The second, drawn where the reports have the curves, has one message; beside it stands the same in Korean.

@@ -199,7 +199,7 @@ class TrainRecipe(_Section):
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
     preset: Annotated[Preset, SELECTED] = "lm"
     """Unigram, BPE: for a language model, for an encoder, or for nearly all boundaries. `lm`: fewest
-    bits of a small language model, 7 to 10 % more tokens than SentencePiece with its default settings. `encoder`: more boundaries, so that
+    bits of a small language model, 8 to 12 % more tokens than SentencePiece with its default settings. `encoder`: more boundaries, so that
     spans can be marked. `aligned`: nearly all boundaries."""
     keep: Annotated[SomeShare | dict[Group, SomeShare] | None, SELECTED, TARGET] = None
     """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or

@@ -26,6 +26,7 @@ from koktok.pipeline.words import cut_texts, cut_words
 from koktok.progress import OnProgress
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
+from koktok.tokenizer.trained import TrainedTokenizer
 from koktok.training.job import Job
 from koktok.training.unigram import train_unigrams
 from koktok.training.unigram_point import DEFAULT, FRONTIER, PRESETS, Point
@@ -168,10 +169,12 @@ def frontier(
     held_eojeols: int,
     points: Sequence[Point] = FRONTIER,
     on_progress: OnProgress | None = None,
+    figures: Callable[[Vocab], SilverFigures] | None = None,
 ) -> list[FrontierRow]:
     """Train every point at every size, and measure all on held-out words; a job is the text and a size.
 
-    Only cuts between two Hangul syllables count, of any kind and confidence.
+    Only cuts between two Hangul syllables count, of any kind and confidence. `figures` measures a vocabulary; by default its
+    model does, on these words.
 
     Examples
     --------
@@ -186,7 +189,12 @@ def frontier(
     trained = [row for job in jobs for row in train_unigrams(job, points).items()]
     rows = []
     for done, (name, result) in enumerate(trained, start=1):
-        rows.append(measure(name, result.vocab, silver, **settings[name]))
+        vocab = result.vocab
+        rows.append(
+            _row_of(name, vocab.size, figures(vocab), settings[name])
+            if figures
+            else measure(name, vocab, silver, **settings[name])
+        )
         if on_progress:
             on_progress("measure", done, len(trained))
     return ordered(rows)
@@ -267,13 +275,20 @@ def train_frontier(
         )
         for before, size in enumerate(sizes)
     ]
+    # On whole words, as in the closing table of a training: all gaps are those beside digits, too, and SentencePiece would put
+    # a space before every digit of a pretoken.
+    silver = Silver(cut_texts(prepared.reading.held, recipe, prepared.segmenter))
     rows = [
         replace(row, settings=row.settings | _not_its_own(row.name, recipe))
-        for row in frontier(jobs, held, held_eojeols=eojeols, on_progress=options.on_progress)
+        for row in frontier(
+            jobs,
+            held,
+            held_eojeols=eojeols,
+            on_progress=options.on_progress,
+            figures=lambda vocab: silver.score(TrainedTokenizer(recipe, vocab).encode_lines(silver.texts)),
+        )
     ]
     against = reference(held, eojeols=eojeols)
     if peer and prepared.reading.complete:
-        # On whole words, as in the closing table of a training: SentencePiece would put a space before every digit of a pretoken.
-        silver = Silver(cut_texts(prepared.reading.held, recipe, prepared.segmenter))
         against = replace(against, peers=peers(prepared.reading.train, recipe, silver, sizes[::-1]))
     return rows, against

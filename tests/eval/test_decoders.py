@@ -285,9 +285,9 @@ def test_figures_are_ratios_of_bits(tmp_path: Path) -> None:
     from eval.study.compared import figures
     from eval.study.tables import page
 
-    made_up(
-        tmp_path, {"sp": (1.0, 100.0, 0.1), "lm": (0.99, 110.0, 0.1), "hf": (1.04, 95.0, 0.3), "bpe": (1.0, 100.0, 0.1)}
-    )
+    same = (1.0, 100.0, 0.1)
+    rows = {"sp": same, "lm": (0.99, 110.0, 0.1), "hf": (1.04, 95.0, 0.3), "bpe": same}
+    made_up(tmp_path, rows | {"lm-before": same, "bpe-before": same})
     found = figures(SIZE, tmp_path, 3)
     lm, hf = found["contrasts"]["lm − sp"], found["contrasts"]["hf − sp"]
     assert lm["bits"]["value"] == pytest.approx(-0.01)
@@ -305,7 +305,7 @@ def test_figures_are_ratios_of_bits(tmp_path: Path) -> None:
     assert found["rows"]["hf"]["pairs"]["all"]["more"]["value"] == pytest.approx(-0.2)
     assert found["rows"]["lm"]["prompts"]["n"] == 3
     assert found["rows"]["lm"]["prompts"]["more"]["value"] == pytest.approx(-0.01)
-    assert {*found["not run"]} == {*ROWS} - {"sp", "lm", "hf", "bpe"}
+    assert {*found["not run"]} == {*ROWS} - {*rows, "lm-before", "bpe-before"}
     assert found["not run"]["aligned"] == "its vocabulary is not prepared"
     tested = [pair for pair in PRIMARY if {*pair} <= {*found["rows"]}]
     assert [" − ".join(pair) for pair in tested] == [key for key, one in found["contrasts"].items() if "holm" in one]

@@ -159,7 +159,10 @@ def test_the_verb_writes_its_files_and_the_same_json_again(tmp_path: Path) -> No
 
 def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
     drawn = tmp_path / "picture.svg"
-    reports = [ROOT / "eval" / "reports" / f"2026-11-{part}.json.xz" for part in ("26-bench-ko", "28-bench-ko-koktok")]
+    reports = [
+        ROOT / "eval" / "reports" / f"2026-11-{part}.json.xz"
+        for part in ("26-bench-ko", "28-bench-ko-koktok", "29-bench-ko-lm")
+    ]
     assert len(draw(reports, drawn)) == 12
     assert drawn.read_bytes() == (ROOT / "docs" / "images" / "tokens-f1.svg").read_bytes()
     curves = [ROOT / "eval" / "reports" / name for name in ("2026-11-26-curve.json.xz", "2026-11-26-bench-ko.json.xz")]

@@ -16,7 +16,10 @@ from eval.study.sizes import SIZES
 from koktok import Recipe
 from koktok.pipeline.card import bits_of
 
-REPORTS = [ROOT / "eval" / "reports" / f"2026-11-{part}.json.xz" for part in ("26-bench-ko", "28-bench-ko-koktok")]
+REPORTS = [
+    ROOT / "eval" / "reports" / f"2026-11-{part}.json.xz"
+    for part in ("26-bench-ko", "28-bench-ko-koktok", "29-bench-ko-lm")
+]
 
 
 def test_the_pages_have_the_figures_of_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

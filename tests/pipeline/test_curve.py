@@ -394,9 +394,9 @@ def test_a_row_is_the_training_that_its_options_give(mini):
         table = compare(
             koktok.train(lines, recipe.changed(vocab_size=row.vocab_size, **options), measured=True), peer=False
         )
-        # The curve is measured on pretokens, the table on whole words.
-        found = table.rows[0].figures.tokens_per_eojeol
-        assert row.tokens_per_eojeol == pytest.approx(found, rel=1e-3), (row.name, options)
+        found = table.rows[0].figures
+        figures = (found.tokens_per_eojeol, found.f1, found.f1_all)
+        assert (row.tokens_per_eojeol, row.f1, row.f1_all) == figures, (row.name, options)
     assert {flags(row.settings) for row in asked} == {
         "--preset lm",
         "--preset encoder --digits single",
