@@ -95,7 +95,9 @@ DECODERS: Final = {
 """Rows of the study (eval/study/rows.py) whose bits stand beside them."""
 
 SIZED: Final = {
-    **dict.fromkeys(("sp-aligned", "sp-12k", "sp-bpe", "sp-lm", "sp-before", REFERENCE), "SentencePiece Unigram"),
+    **dict.fromkeys(
+        ("sp-aligned", "sp-12k", "sp-bpe", "sp-more", "sp-lm", "sp-before", REFERENCE), "SentencePiece Unigram"
+    ),
     **dict.fromkeys(("lm-8k", "lm-12k", "lm", "lm-64k"), "koktok `lm`"),
 }
 """Rows of the study that differ by the number of ids."""

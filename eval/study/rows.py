@@ -69,6 +69,7 @@ ROWS: Final = {
         Row("lm-before", "`lm` with its former targets", "koktok lm, before"),
         Row("lm-more", "`lm-before`, more of the boundaries", "koktok lm, more", like="lm-before"),
         Row("sp-before", "SentencePiece at the tokens of `lm-before`", equal="lm-before", like="sp"),
+        Row("sp-more", "SentencePiece at the tokens of `lm-more`", equal="lm-more", like="sp"),
         Row("bpe-before", "`bpe` with its former targets", "koktok bpe-bytes lm, before"),
         Row(
             "bpe-space-before",
@@ -111,7 +112,8 @@ PAIRS: Final = (
     *((name, "sp") for name, row in ROWS.items() if name not in ("sp", "lm", "bpe", "aligned") and not row.tried),
     *((name, f"sp-{name}") for name in KOKTOK if name not in ("lm", "bpe", "aligned")),
     ("bpe-space", "bpe"), ("bpe-space", "hf"), ("superbpe", "bpe"), ("superbpe-space", "superbpe"),
-    ("lm", "lm-before"), ("lm-more", "lm-before"), ("lm-before", "sp-before"), ("bpe", "bpe-before"), ("bpe-before", "hf"),
+    ("lm", "lm-before"), ("lm-more", "lm-before"), ("lm-before", "sp-before"), ("lm-more", "sp-more"),
+    ("bpe", "bpe-before"), ("bpe-before", "hf"),
     ("bpe-space", "bpe-space-before"), ("bpe-space-before", "bpe-before"),
     ("lm-8k", "lm"), ("lm-12k", "lm"), ("lm-12k", "sp-12k"), ("lm-64k", "lm"),
 )  # fmt: skip
