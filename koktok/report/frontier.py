@@ -27,8 +27,8 @@ def flags(settings: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> from koktok.training.unigram_point import FRONTIER
-    >>> [flags(vars(point)) for point in FRONTIER[2:4]]
-    ['--preset lm', '--preset lm --keep 0.8']
+    >>> [flags(vars(point)) for point in FRONTIER[3:5]]
+    ['--preset lm', '--preset lm --keep 0.9']
     >>> flags(vars(PRESETS["encoder"]) | {"digits": "single"})
     '--preset encoder --digits single'
     """
