@@ -133,7 +133,7 @@ def _sold(nu: float, prices: Mapping[str, float] = PRICES) -> dict[str, float]:
 PRESETS: dict[str, Point] = {
     # Figures in eval/log/001 and 003. Rarity is what makes the curve smooth. Candidates an id: with 2.1 MB and 16,000 ids min_count 10 leaves
     # 1.3 (1.994 tokens, F .589), 5 leaves 2.5 (1.932, .600), 3 leaves 4.5 (1.946, .601).
-    # Small transformers need fewer bits with these shares than with fewer or more, at equal FLOPs too (eval/log/064).
+    # Small transformers need fewer bits with these shares than with fewer (eval/log/064).
     "lm": Point(
         "lm", nu=_sold(0.15, BALANCED), keep={"josa": 0.865, "eomi": 0.84, "all": 0.8}, at_least=True, per_id=2.25
     ),
