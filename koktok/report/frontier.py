@@ -36,7 +36,8 @@ def flags(settings: Mapping[str, Any]) -> str:
     for name, preset in PRESETS.items():
         there = asdict(preset)
         changed = {key: settings.get(key) for key in there if key != "name" and there[key] != settings.get(key)}
-        changed.pop("at_least", None)  # follows from whether a target is named
+        if changed.pop("at_least", None) is False and settings.get("keep"):
+            changed["keep"] = settings["keep"]  # the preset's own shares are lower bounds; shares that are typed are not
         if any(changed.get(key) is not None for key in ("keep", "tokens", "nu")):  # which take the preset's target away
             changed = {key: value for key, value in changed.items() if value is not None}
         typed = {key: _typed(key, value) for key, value in changed.items()}

@@ -30,7 +30,7 @@ from koktok.recipe import Recipe
 from koktok.report.frontier import draw, flags, to_json, to_markdown
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.training.job import Job
-from koktok.training.unigram_point import FRONTIER, PRESETS
+from koktok.training.unigram_point import FRONTIER, PRESETS, chosen
 
 TAILS = [
     "에서",
@@ -135,6 +135,8 @@ def test_every_point_can_be_had_by_options():
         assert not options
         assert replace(preset, name=point.name) == point
     assert flags(vars(PRESETS["aligned"])) == "--preset aligned"
+    exact = chosen("lm", keep=PRESETS["lm"].keep)
+    assert flags(vars(exact)) == "--preset lm --keep josa=0.865,eomi=0.84,all=0.8", "its own shares, but not as bounds"
     assert flags(vars(replace(PRESETS["short"], rarity=0.7))) == ""
     assert flags(vars(replace(PRESETS["short"], nu={"josa": 1.0, "rest": 0.0}))) == ""
 
