@@ -37,7 +37,8 @@ def flags(settings: Mapping[str, Any]) -> str:
         there = asdict(preset)
         changed = {key: settings.get(key) for key in there if key != "name" and there[key] != settings.get(key)}
         if changed.pop("at_least", None) is False and settings.get("keep"):
-            changed["keep"] = settings["keep"]  # the preset's own shares are lower bounds; shares that are typed are not
+            # The preset's own shares are lower bounds; shares that are typed are not.
+            changed["keep"] = settings["keep"]
         if any(changed.get(key) is not None for key in ("keep", "tokens", "nu")):  # which take the preset's target away
             changed = {key: value for key, value in changed.items() if value is not None}
         typed = {key: _typed(key, value) for key, value in changed.items()}
