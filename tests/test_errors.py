@@ -614,7 +614,8 @@ ERRORS: dict[str, list[Row]] = {
         (calls(lambda: train_unigram_em(WORDS, vocab_size=250)), VocabSizeError, "expected at least"),
         (lambda here: train([here.file("가\n"), "나는 집에 간다."]), InputError, "expected a path"),
         (calls(lambda: train(["가"], 3000)), UsageError, r"got a int\nhint: koktok.train\(text, vocab_size=3000\)"),  # type: ignore[arg-type]
-        (calls(lambda: train([""], Recipe().changed(segmenter="whitespace"))), InputError, "no word to train on"),
+        (calls(lambda: train([""], Recipe().changed(segmenter="whitespace"))), InputError, r"(?s)no word to train on.*with words in"),
+        (lambda here: train(here.file("\n\n"), holdout=0.5), InputError, r"(?s)no word to train on.*with words in"),
         (curve({}, 5), InputError, "nothing to measure on"),
         (curve({"집|에": 1}, 0), InputError, "nothing to measure on"),
         (curve({"집에": 1}, 9), UsageError, r"no cut between two Hangul syllables.*\nhint: segmenter='kiwi'"),

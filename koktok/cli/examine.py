@@ -100,7 +100,7 @@ def doctor(
 def _show_diagnosis(diagnosis: Diagnosis) -> None:
     from koktok.progress import table
 
-    print(f"{diagnosis.name}: {diagnosis.size:,} ids, digest {diagnosis.digest}\n")
+    print(f"{diagnosis.name}: {diagnosis.size:,} ids, digest with its recipe {diagnosis.digest}\n")
     rows = [
         [name, f"{value:,.0f}" if value > 1 or not value else f"{value:.1%}"] for name, value in diagnosis.facts.items()
     ]

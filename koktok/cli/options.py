@@ -44,7 +44,7 @@ Folder = Annotated[
 Folders = Annotated[
     list[Path] | None, typer.Argument(help="More tokenizers to compare with.", show_default=False, callback=_folder_of)
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only data and errors: no progress, notes or table.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier output of koktok.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="Start from this koktok.toml or trained folder.")]
 

@@ -177,7 +177,8 @@ def decode(
             ids = [int(word) for word in line.split()]
         except ValueError as error:
             raise InputError(
-                f"line {number} holds something that is not an id: {error}", hint="koktok encode"
+                f"expected ids separated by spaces, got `{line.strip()[:40]}` in line {number}",
+                hint="koktok encode FOLDER TEXT.txt | koktok decode FOLDER",
             ) from error
         print_line(loaded.decode(ids, skip_special_tokens=skip_special_tokens))
 

@@ -228,7 +228,7 @@ def _next(training: Training, out: Path) -> Iterator[str]:
     if outcome and not outcome.get("met", True):
         yield f"{_missed(outcome)} in the training text (the best that was found with {options.vocab_size:,} ids)"
     if outcome and outcome["all"] < BOUND_TO and options.preset == DEFAULT:
-        yield "for more accurate boundaries, with more tokens: --preset encoder or aligned, or --keep 0.95; --frontier draws the curve"
+        yield "for more accurate boundaries: --preset encoder or aligned, or --keep 0.95; --frontier draws the curve"
     yield runs_of(training.tokenizer).replace("`", "")
     yield "next:"
     yield f"  echo '학교에서는 책을 읽습니다.' | koktok encode {folder} --as pieces"

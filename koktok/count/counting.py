@@ -57,16 +57,17 @@ class SourceCounts:
         self.lines[name], self.weights[name] = lines, weight
         self.shares.append(share)
 
-    def check_total(self, total: int) -> None:
-        """Refuse a text without a word to train on."""
+    def check_total(self, total: int, held: int) -> None:
+        """Refuse a text without a word to train on; all of them may be held out."""
         if not total and (empty := self.report.empty_files) and not self.report.lines:
             raise InputError(f"`{empty[0]}` is empty", hint=f"ls -l {shlex.quote(empty[0])}")
         if not total:
-            raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
+            hint = "koktok train FILE ... --holdout 0" if held else "koktok train FILE ..., with words in the file"
+            raise InputError("there is no word to train on in the text", hint=hint)
 
     def result(self, train: Counts, held: Counts, *, eojeols: int, distinct: int) -> CountResult:
         """Return the result of the pass with these words."""
-        self.check_total(eojeols)
+        self.check_total(eojeols, held.total)
         share = self.shares[0] if len(set(self.shares)) == 1 else None
         return CountResult(train, held, self.shards.samples, self.report, self.weights, share, eojeols, distinct)
 

@@ -183,8 +183,9 @@ def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
     )
     if not model_proto.refuses(tokenizer.definition):
         raw = "; ".join(differences(tokenizer.normalizer))
+        spaces = " that does not begin with two or more spaces" * bool(tokenizer.prefix)
         limits.append(
-            f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Its normalizer does less with raw text: {raw}."
+            f"`tokenizer.model` gives SentencePiece the same ids on normalized text{spaces}. Its normalizer does less with raw text: {raw}."
         )
     return limits
 

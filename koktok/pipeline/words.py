@@ -67,7 +67,7 @@ def training_words(
             pretokens = pretokens_of(words, recipe.normalizer, recipe.pattern.within_words)
             shards.append(spill.keep(pretokens.sort(BY_WORD)))
             eojeols, prepared = eojeols + int(words["n"].sum()), prepared + int(pretokens["n"].sum())
-        counted.check_total(raw.total)
+        counted.check_total(raw.total, held.total)
         if not prepared:
             raise InputError("there is no word in the text besides web addresses", hint="--junk keep")
         counts, dropped = _at_least(least, shards) if least else (None, Dropped())

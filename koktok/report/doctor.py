@@ -233,7 +233,8 @@ class _Pieces:
 
     def paradigms(self) -> list[tuple[int, str, str]]:
         """Stems that are one piece with an ending, and a piece of their own before another (먹고 beside 먹|으니)."""
-        ids = {text: i for i, text in self.texts.items()}
+        spaced = any(text.startswith(" ") for text in self.texts.values())  # 에게, 에고 and 에지 begin no word
+        ids = {text: i for i, text in self.texts.items() if text.startswith(" ") or not spaced}
         whole: defaultdict[str, list[str]] = defaultdict(list)
         for text in ids:
             for ending in ENDINGS:

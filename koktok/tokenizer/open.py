@@ -24,7 +24,7 @@ from koktok.runtimes.references.packages import open_package
 from koktok.runtimes.references.trivial import TRIVIAL
 from koktok.runtimes.runtime import Detected
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.ready import folder_of
+from koktok.tokenizer.ready import asked_for, folder_of
 
 REFERENCES: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a ready vocabulary",
@@ -137,7 +137,7 @@ def parse_spec(text: str) -> tuple[str, str]:
         if colon and "/" not in kind
         else f"there is no file, folder or tokenizer `{text}`"
     )
-    hint = "hf:path/to/tokenizer.json"
+    hint = asked_for(text) or "hf:path/to/tokenizer.json"
     if _HUB_NAME.fullmatch(text) and path.suffix not in (".json", ".model", ".txt", ".tiktoken", ".gguf"):
         hint = f"hf download {text} --include '*token*' '*vocab*' '*merges*' config.json --local-dir {path.name}"
     raise UsageError(f"{problem}; expected a path or one of {known}", hint=hint)

@@ -137,9 +137,22 @@ def _names() -> list[str]:
     return sorted((file.stem for file in HERE.glob("*.toml")), key=lambda name: (name.split("k")[0], len(name), name))
 
 
+def asked_for(text: str) -> str:
+    """A question whether a ready vocabulary is meant, where its name was typed alone and is no path.
+
+    Examples
+    --------
+    >>> asked_for("ko-32k"), asked_for("koktok:ko-32k")
+    ('did you mean `koktok:ko-32k`?', '')
+    """
+    return f"did you mean `{PREFIX}{text}`?" if text in _names() and not Path(text).exists() else ""
+
+
 def folder_of(path: Path) -> Path:
     """The folder of a tokenizer: of the ready vocabulary `koktok:NAME`, of a file in it (tokenizer.json), or the path itself."""
     reference = str(path_of(path, "a tokenizer"))
+    if hint := asked_for(reference):
+        raise UsageError(f"there is no file or folder `{reference}`", hint=hint)
     if reference.startswith(PREFIX) and not path.exists():
         rest = reference.removeprefix(PREFIX)
         if rest in _names():

@@ -303,7 +303,7 @@ BAD = [
     ("train {text} --out {folder}", 2, "holds no koktok tokenizer"),
     ("train {text} --user-dictionary none.tsv", 1, "none.tsv` cannot be read"),
     ("encode {folder}", 1, "not a readable koktok tokenizer"),
-    ("decode {tokenizer} {text}", 1, "line 1 holds something that is not an id"),
+    ("decode {tokenizer} {text}", 1, "expected ids separated by spaces, got `"),
     ("normalize --fullwith {text}", 2, "--fullwidth"),
     ("normalize --repeats x {text}", 2, "valid integer"),
     ("normalize --repeats 1001 {text}", 2, "expected a whole number of 0 to 1000"),

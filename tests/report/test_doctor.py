@@ -88,8 +88,9 @@ def test_groups_of_digits_that_are_missing_are_counted(tmp_path: Path) -> None:
 
 
 def test_paradigms_that_are_cut_unlike_are_told(tmp_path: Path) -> None:
-    """먹고 먹는 먹지 in one piece and 먹|으니 in two; 경고 and 경지 are no forms of one stem."""
+    """먹고 먹는 먹지 in one piece and 먹|으니 in two; 경고 and 경지 are no forms of one stem, and no word begins with 에고."""
     forms = dict.fromkeys((" 먹고", " 먹는", " 먹지", " 먹", "으니", "으면", "경고", "경지", "경", "면"), -1.0)
+    forms |= dict.fromkeys(("에고", "에는", "에지", "에"), -1.0)
     diagnosis = diagnose(made(tmp_path, forms), examples=9)
     examples = [finding.examples for finding in diagnosis.findings if finding.check == "paradigm"]
     assert [[example[1:] for example in found] for found in examples] == [

@@ -133,6 +133,9 @@ def test_the_error_for_a_wrong_name_suggests_a_similar_one() -> None:
     with pytest.raises(UsageError, match="there is no ready vocabulary and no folder `ko-32`") as told:
         TrainedTokenizer.load("koktok:ko-32")
     assert "ko-32k" in str(told.value)
+    for opened in (load, TrainedTokenizer.load):
+        with pytest.raises(UsageError, match=r"(?s)no file.*ko-32k.*did you mean `koktok:ko-32k`"):
+            opened("ko-32k")
     for words, missing, meant in (
         (["vocabulary", "get", "ko-64"], "vocabulary `ko-64`; there are: ko-16k", "ko-64k"),
         (["encode", "koktok:ko-64", "x"], "ready vocabulary and no folder `ko-64`", "koktok:ko-64k"),

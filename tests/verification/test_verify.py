@@ -326,6 +326,13 @@ def test_differences_of_sentencepieces_normalizer_are_a_note(trained: Trained) -
     assert "normalize first" in finding.note or "cannot read" in finding.note
 
 
+def test_spaces_at_the_beginning_are_a_note(trained: Trained) -> None:
+    """SentencePiece joins them with the space that both put before a text."""
+    finding = of(verify(trained(), ["  가나", "가나  다"]), "ids: tokenizer.model")
+    assert finding.outcome == "pass"
+    assert "lines that begin with a space, where it may give other ids: " in finding.note
+
+
 def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
     place = folder()
     edit_json(lambda c: c.update(auto_map={"AutoTokenizer": ["evil.Evil", None]}), "tokenizer_config.json")(place)

@@ -48,7 +48,10 @@ class ModelFile(Runtime):
     ) -> list[str]:
         """Write the file; `user_defined` are special tokens that SentencePiece recognizes in text."""
         write_file(out, model_proto(one, user_defined), ours=may_be_ours, force=force, what="model")
-        notes = ["SentencePiece leaves the space before the first word when it decodes"] * bool(one.prefix)
+        notes = [
+            "SentencePiece leaves the space before the first word when it decodes",
+            "two or more spaces at the beginning of a text have other ids in SentencePiece",
+        ] * bool(one.prefix)
         return notes + [f"not normalized by SentencePiece: {line}" for line in differences(one.normalizer)]
 
     def convert(self, tokenizer: LibraryTokenizer, out: Path, *, force: bool, **options: Any) -> list[str]:
