@@ -198,9 +198,9 @@ class TrainRecipe(_Section):
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
     preset: Annotated[Preset, SELECTED] = "lm"
-    """Unigram, BPE: for a language model, for an encoder, or for nearly all boundaries. `lm`: the
-    fewest bits of a small language model for its compute, 8 to 12 % more tokens than SentencePiece with its default settings. `encoder`:
-    more boundaries, so that spans can be marked. `aligned`: nearly all boundaries."""
+    """Unigram, BPE: for a language model, for an encoder, for nearly all boundaries, or for the fewest tokens. `lm`: of these
+    the fewest bits of a small language model at equal compute, 8 to 12 % more tokens than SentencePiece with its default
+    settings. `encoder`: more boundaries, so that spans can be marked. `aligned`: nearly all boundaries. `short`: the fewest tokens."""
     keep: Annotated[SomeShare | dict[Group, SomeShare] | None, SELECTED, TARGET] = None
     """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or
     josa=0.9,eomi=0.8; by default those of the preset. They are measured on the running text without punctuation, and `nu` is

@@ -76,7 +76,7 @@ def test_help_names_types_choices_defaults_and_groups() -> None:
     shown = " ".join(koktok("train", "--help", env={"COLUMNS": "80"}).stdout.split())
     for words in (
         "--vocab-size 32000|32k Vocabulary size, including 256 bytes, special and reserved tokens. [32000] --model <str>",
-        "or for nearly all boundaries: lm | encoder | aligned | short. [lm]",
+        "for nearly all boundaries, or for the fewest tokens: lm | encoder | aligned | short. [lm]",
         "--prefix-space / --no-prefix-space A space",
         "| exaone-moe. [koktok; bpe-bytes: llama3]",
         "which decoding removes. [on; bpe-bytes: off]",
