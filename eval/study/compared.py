@@ -97,9 +97,12 @@ class Figures:
             )
             rate = self.cells.rate(row) if row in asked["rows"] else None
             done = {seed: self.cells.done(Cell(row, part, seed, rate)) for seed in range(seeds)} if rate else {}
-            if found := {
+            found = {
                 seed: cell for seed, cell in done.items() if cell and np.isfinite(cell["marks"][mark]["bits"]).all()
-            }:
+            }
+            if len(found) == 2 and None in done.values():
+                found.popitem()  # an interval of two is 12.7 standard errors wide: the first counts until all are there
+            if found:
                 rows[row] = Seen(row, found)
         self.sample = Sample(np.array(asked["source"]))
         self.characters = np.array(asked["characters"], dtype=np.float64)

@@ -315,6 +315,15 @@ def test_figures_are_ratios_of_bits(tmp_path: Path) -> None:
     assert "`aligned` (its vocabulary is not prepared)" in told
 
 
+@pytest.mark.parametrize(("there", "counted"), [(1, 1), (2, 1), (3, 3)])
+def test_two_of_three_seeds_count_as_one(there: int, counted: int, tmp_path: Path) -> None:
+    from eval.study.compared import Figures
+
+    made_up(tmp_path, {"sp": (1.0, 100.0, 0.1)}, there)
+    assert [*Figures(SIZE, tmp_path, 3).rows["sp"].cells] == [*range(counted)]
+    assert [*Figures(SIZE, tmp_path, there).rows["sp"].cells] == [*range(there)]
+
+
 def test_a_change_is_judged_by_its_short_run(tmp_path: Path) -> None:
     from eval.study.compared import figures
     from eval.study.tables import page
