@@ -109,6 +109,8 @@ def with_interval(one: Mapping[str, float], what: str = "", *, points: float = 1
     --------
     >>> with_interval({"value": 0.0951, "low": 0.087, "high": 0.104}, "points more")
     '9.5 points more [8.7, 10.4]'
+    >>> with_interval({"value": -0.0002, "low": -0.006, "high": 0.006})
+    '0.0 [−0.6, 0.6]'
     """
-    value, low, high = (f"{points * one[name]:.{digits}f}".replace("-", "−") for name in ("value", "low", "high"))
+    value, low, high = (f"{points * one[name]:z.{digits}f}".replace("-", "−") for name in ("value", "low", "high"))
     return f"{value} {what + ' ' if what else ''}[{low}, {high}]"
