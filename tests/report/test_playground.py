@@ -237,7 +237,7 @@ def test_a_stream_gives_the_text(visit: Any) -> None:
     page = visit()
     page.fill("#text", "집에 é 👍")
     flow = page.locator(".pane").nth(1).locator(".flow")
-    one = flow.get_by_role("button", name="One id")
+    one = flow.get_by_role("button", name="Next id")
     for _ in range(page.locator(".pane").nth(1).locator(".chip").count()):
         one.click()
     assert flow.locator(".out").inner_text() == "집에 é 👍"

@@ -118,7 +118,7 @@ def test_the_korean_page_is_wholly_korean(pages: dict[tuple[int, str], Any]) -> 
         "document.querySelectorAll('code, pre, [lang=en], tbody th, b, nav, svg .mark, svg .name').forEach(one => one.remove())"
     )
     words = {*re.findall(r"[A-Za-z]{3,}", page.inner_text("body"))}
-    names = {"kaist", "news", "law", "less", "koktok", "SHA"}
+    names = {"kaist", "news", "law", "less", "koktok", "SHA", "Llama", "SmolLM"}
     terms = {
         *[
             "UTF",

@@ -4,7 +4,7 @@ const WORDS = {
   en: {
     type: "Type or drop text", samples: "Examples", special: "recognize special tokens", open: "Open a file", link: "Copy a link to this",
     legend: "Colours", hit: "cut at a morpheme boundary", over: "cut inside a morpheme", miss: "boundary that is not cut", unknown: "word not in the page's list",
-    plain: "nothing to judge: no Hangul, or one syllable", ring: "the other tokenizer cuts elsewhere", bytes: "bytes of a character", detail: "Selected token", shade: "Light or dark", light: "Light", dark: "Dark",
+    plain: "nothing to judge: no Hangul, or one syllable", ring: "the other tokenizer cuts elsewhere", bytes: "bytes of a character", detail: "Selected token", light: "Light", dark: "Dark",
     tokenizer: "Tokenizer", tokens: "tokens", perEojeol: "tokens per eojeol", perToken: "bytes per token", met: "boundaries cut", inside: "morphemes cut",
     ofKnown: (share) => `${share} of the eojeols are in the list`, against: (name) => `relative to ${name}`, ids: "ids", show: "Show ids", stream: "Stream", step: "Next id", restart: "Restart", pause: "Pause",
     size: (n) => `${n} ids`, empty: "Type a text to see its tokens.", held: (ids) => `held back: ${ids}`, nothingHeld: "nothing held back", linked: "The address was copied.", linkHere: "The address of this page now contains the text.",
@@ -17,7 +17,7 @@ const WORDS = {
   ko: {
     type: "텍스트 입력 또는 끌어다 놓기", samples: "예문", special: "특수 토큰 인식", open: "파일 열기", link: "이 상태의 주소 복사",
     legend: "색", hit: "형태소 경계에서 나눔", over: "형태소 안에서 나눔", miss: "나누지 않은 형태소 경계", unknown: "이 페이지의 목록에 없는 단어",
-    plain: "판정할 것이 없음(한글이 없거나 한 음절)", ring: "다른 쪽은 다르게 나눔", bytes: "글자의 바이트", detail: "선택한 토큰", shade: "밝은 화면 또는 어두운 화면", light: "밝게", dark: "어둡게",
+    plain: "판정할 것이 없음(한글이 없거나 한 음절)", ring: "다른 쪽은 다르게 나눔", bytes: "글자의 바이트", detail: "선택한 토큰", light: "밝게", dark: "어둡게",
     tokenizer: "토크나이저", tokens: "토큰", perEojeol: "어절당 토큰", perToken: "토큰당 바이트", met: "나눈 경계", inside: "나뉜 형태소",
     ofKnown: (share) => `목록에 있는 어절 ${share}`, against: (name) => `${name} 대비`, ids: "ID", show: "ID 보기", stream: "한 토큰씩", step: "다음 ID", restart: "처음부터", pause: "일시 정지",
     size: (n) => `ID ${n}개`, empty: "텍스트를 입력하면 토큰이 나타납니다.", held: (ids) => `대기 중: ${ids}`, nothingHeld: "대기 중인 ID 없음", linked: "주소를 복사했습니다.", linkHere: "이 페이지의 주소에 텍스트를 담았습니다.",
