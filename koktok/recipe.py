@@ -198,8 +198,8 @@ class TrainRecipe(_Section):
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
     preset: Annotated[Preset, SELECTED] = "lm"
-    """Unigram, BPE: for a language model, for an encoder, for nearly all boundaries, or for the fewest tokens. `lm`: of these
-    the fewest bits of a small language model at equal compute, 8 to 12 % more tokens than SentencePiece with its default
+    """Unigram, BPE: for a language model, for an encoder, for nearly all boundaries, or for the fewest tokens. `lm`: the
+    fewest bits of a small language model at equal compute that were measured, 8 to 12 % more tokens than SentencePiece with its default
     settings. `encoder`: more boundaries, so that spans can be marked. `aligned`: nearly all boundaries. `short`: the fewest tokens."""
     keep: Annotated[SomeShare | dict[Group, SomeShare] | None, SELECTED, TARGET] = None
     """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or
