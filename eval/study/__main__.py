@@ -13,8 +13,8 @@
 
 Size `cpu` (part 3) stops and goes on inside a run, too; several `train` may share a work folder; `--part short` runs a third of the text,
 by which a setting is chosen. `all` is `prepare`, `train` and `report`. `keep` puts finished cells into reports/study-cpu, to be committed:
-there they count as done on every machine that has the same text, and `report` needs nothing else. `pairs` writes FOLDER/pairs.jsonl, minimal pairs for any
-model (`eval/study/pairs.py` has its format).
+there they count as done on every machine that has the same text, and `report` needs nothing else. `pairs` writes FOLDER/pairs.jsonl,
+minimal pairs for any model (`eval/study/pairs.py` has its format).
 """
 
 from __future__ import annotations
