@@ -183,7 +183,7 @@ def limits_of(tokenizer: TrainedTokenizer) -> list[str]:
     )
     if not model_proto.refuses(tokenizer.definition):
         raw = "; ".join(differences(tokenizer.normalizer))
-        spaces = " that does not begin with two or more spaces" * bool(tokenizer.prefix)
+        spaces = " that does not begin with a space" * (tokenizer.prefix == "first")
         limits.append(
             f"`tokenizer.model` gives SentencePiece the same ids on normalized text{spaces}. Its normalizer does less with raw text: {raw}."
         )

@@ -173,10 +173,13 @@ class Reader:
         """The texts with the prefix space, if the tokenizer adds one and the format does not."""
         return texts if self.puts_space else [with_prefix(text, prefix) for text in texts]
 
+    def joins(self, text: str, *, prefix: Prefix) -> bool:
+        """Whether the library may join the first space of a text with the prefix space, which gives other ids."""
+        return prefix == "first" and text.startswith(" ") and not self.marks_space
+
     def reads(self, text: str, *, prefix: Prefix = "") -> bool:
         """Whether the library reads a text in the same way."""
-        apart = prefix == "first" and text.startswith(" ") and not self.marks_space
-        return not apart and not (self.ends_at_nul and "\0" in text)
+        return not self.joins(text, prefix=prefix) and not (self.ends_at_nul and "\0" in text)
 
 
 @dataclass(frozen=True)

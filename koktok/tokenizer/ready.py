@@ -145,7 +145,7 @@ def asked_for(text: str) -> str:
     >>> asked_for("ko-32k"), asked_for("koktok:ko-32k")
     ('did you mean `koktok:ko-32k`?', '')
     """
-    return f"did you mean `{PREFIX}{text}`?" if text in _names() and not Path(text).exists() else ""
+    return "" if Path(text).exists() else did_you_mean(text, {text} & {*_names()}, f"{PREFIX}{{}}")
 
 
 def folder_of(path: Path) -> Path:

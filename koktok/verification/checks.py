@@ -95,7 +95,7 @@ class Format(Check):
         self.text = CheckResult(f"decode: {name}", message="the text of TrainedTokenizer.decode")
         # A decoder of jamo has ten thousand nodes in Hugging Face, and takes milliseconds a line.
         self._to_decode = FEW if tokenizer.recipe.jamo else sys.maxsize
-        self.unread = self._spaced = self._raw = self._raw_differ = self._rounded = 0
+        self.unread = self._joined = self._raw = self._raw_differ = self._rounded = 0
 
     def rows(self, lines: list[str], normal: list[str]) -> list[list[int] | None]:
         """Ids of the lines in the format; None for a line that it cannot read."""
@@ -114,14 +114,14 @@ class Format(Check):
     def compare(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
         """Compare ids and texts."""
         known, texts, compared = [], [], []
-        for i, (line, ours, decoded, theirs) in enumerate(
-            zip(batch.lines, batch.encodings, batch.decoded, rows, strict=True)
+        both = batch.normal if self.reader.normalized else batch.lines
+        for line, text, ours, decoded, theirs in zip(
+            batch.lines, both, batch.encodings, batch.decoded, rows, strict=True
         ):
             if theirs is None:
-                if self._tokenizer.prefix and batch.normal[i].startswith(" "):
-                    self._spaced += 1
-                else:
-                    self.unread += 1
+                joined = self.reader.joins(text, prefix=self._tokenizer.prefix)
+                self._joined += joined
+                self.unread += not joined
                 continue
             known.append(ours.ids)
             texts.append(decoded)
@@ -151,7 +151,7 @@ class Format(Check):
         """Ids, text, and pieces."""
         notes = (
             (self.unread, f"lines that the library cannot read: {self.unread:,}"),
-            (self._spaced, f"lines that begin with a space, where it may give other ids: {self._spaced:,}"),
+            (self._joined, f"lines that begin with a space, where it may give other ids: {self._joined:,}"),
             (
                 self._rounded,
                 f"lines with other ids because its 32-bit sums of scores are rounded: {self._rounded:,}; use shorter lines",

@@ -304,6 +304,7 @@ BAD = [
     ("train {text} --user-dictionary none.tsv", 1, "none.tsv` cannot be read"),
     ("encode {folder}", 1, "not a readable koktok tokenizer"),
     ("decode {tokenizer} {text}", 1, "expected ids separated by spaces, got `"),
+    ("decode {tokenizer} {text}", 1, "` in line 1\n"),
     ("normalize --fullwith {text}", 2, "--fullwidth"),
     ("normalize --repeats x {text}", 2, "valid integer"),
     ("normalize --repeats 1001 {text}", 2, "expected a whole number of 0 to 1000"),

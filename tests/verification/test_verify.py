@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -326,11 +327,16 @@ def test_differences_of_sentencepieces_normalizer_are_a_note(trained: Trained) -
     assert "normalize first" in finding.note or "cannot read" in finding.note
 
 
+_NOTED = re.compile("lines that begin with a space, where it may give other ids: (\\d+)")
+
+
 def test_spaces_at_the_beginning_are_a_note(trained: Trained) -> None:
     """SentencePiece joins them with the space that both put before a text."""
-    finding = of(verify(trained(), ["  가나", "가나  다"]), "ids: tokenizer.model")
-    assert finding.outcome == "pass"
-    assert "lines that begin with a space, where it may give other ids: " in finding.note
+    folder = trained()
+    before = int(_NOTED.findall(of(verify(folder, ["가나  다"]), "ids: tokenizer.model").note)[0])
+    after = of(verify(folder, ["  가나", " 가나", "가나  다"]), "ids: tokenizer.model")
+    assert after.outcome == "pass"
+    assert int(_NOTED.findall(after.note)[0]) == before + 2
 
 
 def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:

@@ -48,10 +48,8 @@ class ModelFile(Runtime):
     ) -> list[str]:
         """Write the file; `user_defined` are special tokens that SentencePiece recognizes in text."""
         write_file(out, model_proto(one, user_defined), ours=may_be_ours, force=force, what="model")
-        notes = [
-            "SentencePiece leaves the space before the first word when it decodes",
-            "two or more spaces at the beginning of a text have other ids in SentencePiece",
-        ] * bool(one.prefix)
+        notes = ["SentencePiece leaves the space before the first word when it decodes"] * bool(one.prefix)
+        notes += ["a text that begins with a space may have other ids in SentencePiece"] * (one.prefix == "first")
         return notes + [f"not normalized by SentencePiece: {line}" for line in differences(one.normalizer)]
 
     def convert(self, tokenizer: LibraryTokenizer, out: Path, *, force: bool, **options: Any) -> list[str]:
