@@ -177,9 +177,9 @@ class Reader:
         """Whether the library may join the first space of a text with the prefix space, which gives other ids."""
         return prefix == "first" and text.startswith(" ") and not self.marks_space
 
-    def reads(self, text: str, *, prefix: Prefix = "") -> bool:
-        """Whether the library reads a text in the same way."""
-        return not self.joins(text, prefix=prefix) and not (self.ends_at_nul and "\0" in text)
+    def reads(self, text: str) -> bool:
+        """Whether the library reads the whole of a text."""
+        return not (self.ends_at_nul and "\0" in text)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def specials_of_format(tokenizer: TrainedTokenizer, name: str, reader: Reader) -
     texts = [
         text
         for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials))
-        if reader.reads(text, prefix=tokenizer.prefix)
+        if reader.reads(text) and not reader.joins(text, prefix=tokenizer.prefix)
     ]
     plain = reader.tokenizer.ids(reader.with_space(texts, prefix=tokenizer.prefix))
     # Only a format's own normalizer adds a space before the parts of a text between special tokens.

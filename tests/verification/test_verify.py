@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import MINI, MODELS, WITHOUT_HF, koktok, works
+from sentencepiece import SentencePieceProcessor
 
 from koktok import Recipe, load
 from koktok.errors import UsageError
@@ -327,16 +328,26 @@ def test_differences_of_sentencepieces_normalizer_are_a_note(trained: Trained) -
     assert "normalize first" in finding.note or "cannot read" in finding.note
 
 
-_NOTED = re.compile("lines that begin with a space, where it may give other ids: (\\d+)")
+_NOTED = re.compile(r"other ids for (\d+) of the (\d+) lines that begin with a space")
 
 
-def test_spaces_at_the_beginning_are_a_note(trained: Trained) -> None:
-    """SentencePiece joins them with the space that both put before a text."""
-    folder = trained()
-    before = int(_NOTED.findall(of(verify(folder, ["가나  다"]), "ids: tokenizer.model").note)[0])
-    after = of(verify(folder, ["  가나", " 가나", "가나  다"]), "ids: tokenizer.model")
-    assert after.outcome == "pass"
-    assert int(_NOTED.findall(after.note)[0]) == before + 2
+def test_spaces_at_the_beginning_are_a_note(tmp_path: Path) -> None:
+    """SentencePiece may join them with the space that both put before a text: it is asked, and the others are compared."""
+    scores = {"  가": -1.0, " 가": -2.0, " 나": -2.0, " ": -2.0, "가": -3.0, "나": -3.0, "#": -9.0}
+    made = TrainedTokenizer(Recipe(), Vocab.unigram(scores, specials=Recipe().special_tokens))
+    folder = made.save(tmp_path / "spaces")
+    ours, theirs = load(folder), SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    lines = ["  가", " 가", " 나", " 나 가"]
+    differ = [line for line in lines if theirs.encode(line) != ours.encode(line).ids]
+    assert 0 < len(differ) < len(lines)
+
+    def counted(*lines: str) -> list[int]:
+        finding = of(verify(folder, lines), "ids: tokenizer.model")
+        assert finding.outcome == "pass"
+        return [finding.checked, *(int(one) for found in _NOTED.findall(finding.note) for one in found)]
+
+    more = [b - a for a, b in zip(counted(differ[0]), counted(*lines), strict=True)]
+    assert more == [len(lines) - len(differ), len(differ) - 1, len(lines) - 1]
 
 
 def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
