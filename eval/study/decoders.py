@@ -22,7 +22,7 @@ from eval.machine import processor
 from eval.study.asked import COLUMNS
 from eval.study.cells import Cell, Cells, Turn, turns
 from eval.study.data import Lists, Prepared, Stream
-from eval.study.model import MeanNats, Transformer, device, nats
+from eval.study.model import MeanNats, Transformer, begun, device, nats
 from eval.study.sizes import Size
 from eval.study.train import windows_of
 from koktok.files import write_file
@@ -40,15 +40,14 @@ class Run:
 
     def __init__(self, size: Size, data: Prepared, cell: Cell) -> None:
         self.size, self.data, self.cell = size, data, cell
-        vocabulary, per_token = data.about["vocabulary"], data.about["bytes_per_token"]
         torch.manual_seed(cell.seed)
-        self.model = Transformer(size, rounded(vocabulary), causal=True, shares=shares(data, vocabulary)).to(device())
+        self.model = begun(size, data, causal=True)
         matrices = [weight for weight in self.model.blocks.parameters() if weight.dim() > 1]
         others = [self.model.embedding.weight, *(w for w in self.model.parameters() if w.dim() == 1)]
         groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
         self.optimizer = torch.optim.AdamW(groups, cell.rate, betas=(0.9, 0.95), fused=True)
-        self.context = size.tokens(per_token)
-        self.steps = size.steps(per_token, size.sweep if cell.part == "sweep" else 1.0)
+        self.context = size.tokens(data.about["bytes_per_token"])
+        self.steps = size.steps(data.about["bytes_per_token"], size.sweep if cell.part == "sweep" else 1.0)
         marks = {"sweep": (1.0,), "short": size.marks[:1], "whole": size.marks}[cell.part]
         self.turns = turns(self.steps, marks)
         self.at, self.seconds = 0, 0.0
@@ -147,19 +146,6 @@ class Run:
         self.model.eval()
         with torch.no_grad():
             return bits_of(self.model, self.data.lists[name], self.data.end, self.context)
-
-
-def rounded(vocabulary: int) -> int:
-    """Ids in whole cache lines: matrix products of 32,001 columns take a tenth longer; those added have no probability."""
-    return -(-vocabulary // 64) * 64
-
-
-def shares(data: Prepared, vocabulary: int) -> torch.Tensor:
-    """The logarithms of the shares of the ids in the training text."""
-    counts = np.bincount(data.lists["train"].flat, minlength=vocabulary) + 0.3
-    found = torch.full((rounded(vocabulary),), -math.inf)
-    found[:vocabulary] = torch.from_numpy(np.log(counts / counts.sum())).float()
-    return found
 
 
 def bits_of(model: Transformer, rows: Lists, end: int, context: int) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 from eval.contrasts import Counts, contrasts, plain, scored, with_interval
 from eval.study.data import Prepared
 from eval.study.prepare import tasks_of
-from eval.study.sizes import KINDS, PAIRS, PRIMARY, ROWS, TASKS, Size, budget
+from eval.study.sizes import PAIRS, PRIMARY, ROWS, TASKS, Size, budget
 from eval.study.train import Cell, Runs
 from eval.tagger import Sentences, without_particle
 from koktok.metrics.gold.spans import SpanCorpus
@@ -84,7 +84,7 @@ def counts_of(kind: str, data: Prepared, cells: list[Mapping[str, Any]], corpora
 def figures(size: Size, work: Path, seeds: int) -> dict[str, Any]:
     """Scores and contrasts of the seeds that every row has; rows that did not run are named."""
     runs, report = Runs(size, work), dict[str, Any]()
-    for kind in KINDS:
+    for kind in size.kinds:
         done = {
             row: [runs.done(Cell(kind, row, "whole", seed, runs.rate(kind, row))) for seed in range(seeds)]
             for row in ROWS[kind]

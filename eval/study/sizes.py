@@ -25,6 +25,7 @@ class Size:
     held: int  # bytes asked for bits per byte
     tuned: int | None = None  # texts of a task at most
     marks: tuple[float, ...] = (1.0,)  # decoders of part 3: shares of the run at which figures are taken
+    kinds: tuple[str, ...] = ("decoder", "encoder")
 
     @property
     def head(self) -> int:
@@ -77,10 +78,12 @@ ALL: Final = 1 << 40
 SIZES: Final = {
     "tiny": Size("open-ko", 8_000, 12_000, 2, 96, 256, 4, 400_000, 1 / 3, TINY_RATES, 80_000, tuned=200),
     "cpu": Size("bench-ko", 32_000, CAP, 4, 128, 1500, 8, 8_400_000, 1 / 4, CPU_RATES, ALL, marks=(2 / 3, 1.0)),
+    "cpu-encoder": Size(
+        "bench-ko", 32_000, CAP, 4, 128, 1500, 4, 16_800_000, 1 / 4, CPU_RATES, 400_000, kinds=("encoder",)
+    ),
     "gpu": Size("bench-ko", 32_000, ALL, 8, 512, 2048, 64, 57_000_000, 1 / 10, GPU_RATES, 1_000_000),
 }
 MASKED: Final = 0.15
-KINDS: Final = ("decoder", "encoder")
 SEEDS, SWEEP_SEED = 5, 100
 WARM, DECAY = 0.02, 0.2
 FOLDS, TUNING_BATCH = 5, 32
@@ -127,7 +130,7 @@ def budget(size: Size, vocabulary: int, bytes_per_token: float, tuned: dict[str,
     read = (FOLDS - 1) * sum(EPOCHS[task] * bytes_of for task, bytes_of in tuned.items())
     tuning = 6 * size.body * read / bytes_per_token / TUNING
     found = []
-    for kind in KINDS:
+    for kind in size.kinds:
         rows, seconds = len(ROWS[kind]), tokens * size.flops(kind, vocabulary, bytes_per_token) / PRETRAINING
         found.append((f"{kind}s, the sweep of rates", rows * len(size.rates), size.sweep * seconds))
         found.append((f"{kind}s", rows * SEEDS, seconds))

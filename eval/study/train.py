@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -19,12 +20,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from eval.study.data import Ints, Prepared, Stream, folds
-from eval.study.model import Transformer, device
+from eval.study.model import Transformer, begun, device
 from eval.study.sizes import (
     DECAY,
     EPOCHS,
     FOLDS,
-    KINDS,
     MASKED,
     ROWS,
     SWEEP_SEED,
@@ -79,7 +79,7 @@ class Runs:
 
     def cells(self, rows: str, seeds: int) -> Iterator[Cell]:
         """In the order of the plan: the sweep, then seed by seed; a rate is asked for when its sweep is done."""
-        chosen = [(kind, row) for kind in KINDS for row in ROWS[kind] if re.search(rows, row)]
+        chosen = [(kind, row) for kind in self.size.kinds for row in ROWS[kind] if re.search(rows, row)]
         for kind, row in chosen:
             for rate in self.size.rates:
                 yield Cell(kind, row, "sweep", SWEEP_SEED, rate)
@@ -121,14 +121,14 @@ class Runs:
         """A model that has read its text."""
         size, per_token = self.size, data.about["bytes_per_token"]
         torch.manual_seed(cell.seed)
-        model = Transformer(size, data.about["vocabulary"] + 1, causal=cell.kind == "decoder").to(device())
+        model = begun(size, data, causal=cell.kind == "decoder")
         steps = size.steps(per_token, size.sweep if cell.part == "sweep" else 1.0)
         context = size.tokens(per_token)
         stream, random = Stream(data.lists["train"], cell.seed), np.random.default_rng([cell.seed, 1])
         for step in optimized(model, cell.rate, steps):
             ids = stream.take(step * size.batch * context, size.batch * context + 1)
             with step_of(model):
-                lost(model, ids, context, cell.kind, random).mean().backward()
+                lost(model, data, ids, context, cell.kind, random).mean().backward()
         return model
 
     def tuned(self, model: Transformer, data: Prepared, task: str, seed: int, rate: float, asked: int) -> tuple[list[Any], float]:  # fmt: skip
@@ -139,8 +139,7 @@ class Runs:
         groups = data.shared["articles"] if task == "answers" else range(len(examples))
         for train, test in folds(list(groups), seed, FOLDS)[:asked]:
             torch.manual_seed(seed)
-            copied = Transformer(self.size, data.about["vocabulary"] + 1, causal=False).to(device())
-            copied.load_state_dict(model.state_dict())
+            copied = copy.deepcopy(model)
             head = nn.Linear(self.size.width, examples.classes).to(device())
             both = nn.ModuleList([copied, head])
             random = np.random.default_rng(seed)
@@ -159,7 +158,7 @@ class Runs:
 
 def optimized(model: nn.Module, rate: float, steps: int) -> Iterator[int]:
     """Steps, each followed by one of AdamW; the rate rises, stays, and falls to 0."""
-    optimizer = torch.optim.AdamW(model.parameters(), rate, betas=(0.9, 0.95), weight_decay=0.1)
+    optimizer = torch.optim.AdamW(model.parameters(), rate, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     warm, fall = max(1, round(WARM * steps)), max(1, round(DECAY * steps))
     for step in range(steps):
         for group in optimizer.param_groups:
@@ -176,13 +175,13 @@ def step_of(model: nn.Module) -> Any:
     return torch.autocast("cuda", torch.bfloat16) if device() == "cuda" else nullcontext()
 
 
-def lost(model: Transformer, ids: Ints, context: int, kind: str, random: np.random.Generator) -> Tensor:
+def lost(model: Transformer, data: Prepared, ids: Ints, context: int, kind: str, random: np.random.Generator) -> Tensor:
     """Nats of the tokens that are asked: of a decoder each but the first, of an encoder the masked ones."""
     if kind == "decoder":
         rows, targets = torch.from_numpy(ids[:-1]).view(-1, context), torch.from_numpy(ids[1:])
         hidden = model(rows.to(device())).flatten(0, 1)
         return functional.cross_entropy(model.scores(hidden).float(), targets.to(device()), reduction="none")
-    blank, chosen = blanked(ids[:-1], model.embedding.num_embeddings - 1, random)
+    blank, chosen = blanked(ids[:-1], data.end + 1, random)
     hidden = model(torch.from_numpy(blank).view(-1, context).to(device())).flatten(0, 1)
     masked = torch.from_numpy(np.flatnonzero(chosen)).to(device())
     targets = torch.from_numpy(ids[:-1][chosen]).to(device())
@@ -209,7 +208,7 @@ def held_loss(model: Transformer, size: Size, data: Prepared, name: str, cell: C
         random = np.random.default_rng(0)
         whole = flat[: max(1, len(flat) // context) * context]
         rows = [np.append(part, 0) for part in np.array_split(whole, max(1, len(whole) // context))]
-        nats = [lost(model, row, len(row) - 1, "encoder", random).cpu().numpy() for row in rows]
+        nats = [lost(model, data, row, len(row) - 1, "encoder", random).cpu().numpy() for row in rows]
         return np.concatenate(nats) / math.log(2)
 
 

@@ -48,7 +48,7 @@ def asked_of(lines: list[str]) -> Asked:
 def work(tmp_path: Path) -> Path:
     """What `prepare` writes of two rows whose tokens are bytes."""
     asked = asked_of(LINES)
-    known = {name: packed(tmp_path / "data" / name, asked, load("bytes")) for name in ("sp", "lm")}
+    known = {name: packed(tmp_path / "data" / name, asked, load("bytes")) for name in ("sp", "aligned")}
     (tmp_path / "data" / "asked.json").write_text(json.dumps(asked.about() | {"rows": known}), encoding="utf-8")
     return tmp_path
 
@@ -184,12 +184,12 @@ def test_runs_that_are_stopped_anywhere_find_the_same(
 
     other = work.parent / f"{work.name}-other"
     shutil.copytree(work, other)
-    assert decoders.train(SIZE, work, "sp|lm", 2, math.inf, "whole", 1)
+    assert decoders.train(SIZE, work, "sp|aligned", 2, math.inf, "whole", 1)
     stops = 0
     monkeypatch.setattr(decoders, "KEEP", 0.0)
     clock = iter(range(10_000_000))
     monkeypatch.setattr(decoders.time, "monotonic", lambda: next(clock))
-    while not decoders.train(SIZE, other, "sp|lm", 2, 40, "whole", 1):
+    while not decoders.train(SIZE, other, "sp|aligned", 2, 40, "whole", 1):
         stops += 1
     monkeypatch.undo()
     assert stops > 5
@@ -198,7 +198,7 @@ def test_runs_that_are_stopped_anywhere_find_the_same(
     assert len(whole) == 2 + 2, "rates and seeds: rows of the same tokens have the same cells"
     assert not [*other.glob("cells/*.part")]
     cells = decoders.Cells(SIZE, work, kept=work / "none")
-    marks = cells.done(decoders.Cell("lm", "whole", 0, cells.rate("lm")))["marks"]
+    marks = cells.done(decoders.Cell("aligned", "whole", 0, cells.rate("aligned")))["marks"]
     assert [*marks] == ["0.667", "1"]
     assert marks["1"]["flops"] > marks["0.667"]["flops"]
     assert np.sum(marks["1"]["bits"]) < np.sum(marks["0.667"]["bits"])
@@ -227,7 +227,9 @@ def test_cells_travel_and_stale_ones_do_not(work: Path, torch: object, capsys: p
     decoders.Cells(SIZE, work, kept).keep()
     assert not capsys.readouterr().err.count("no longer count")
     elsewhere = decoders.Cells(SIZE, work / "elsewhere", kept)
-    assert elsewhere.done(decoders.Cell("lm", "whole", 0, elsewhere.rate("lm"))) is not None, "lm has the same tokens"
+    assert elsewhere.done(decoders.Cell("aligned", "whole", 0, elsewhere.rate("aligned"))) is not None, (
+        "aligned has the same tokens"
+    )
     assert not [*elsewhere.cells("", 3, "whole")], "what is not prepared is not run"
     (work / "cells").rename(work / "old")
     cell = decoders.Cell("sp", "sweep", 100, 0.01)

@@ -12,7 +12,7 @@ import pytest
 
 from eval.study.data import Lists, Prepared, Stream, folds, write_arrays
 from eval.study.prepare import Questions, held_out, pack, peers, pieces, size_of, tasks_of
-from eval.study.sizes import FOLDS, KINDS, PAIRS, PRIMARY, ROWS, SIZES, budget
+from eval.study.sizes import FOLDS, PAIRS, PRIMARY, ROWS, SIZES, budget
 from eval.tagger import Sentences
 from koktok.report.benchmark import SPANS
 from koktok.tokenizer.open import load
@@ -34,7 +34,7 @@ def test_rows_read_equal_bytes() -> None:
 
 
 def test_the_plan_names_what_the_code_runs_and_its_budget_holds() -> None:
-    for kind in KINDS:
+    for kind in SIZE.kinds:
         assert all(f"`{name}`" in PLAN for name in ROWS[kind])
         assert {name for pair in PAIRS[kind] for name in pair} <= {*ROWS[kind]}
         assert {(first, second) for first, second, _ in PRIMARY[kind]} <= {*PAIRS[kind]}
@@ -175,7 +175,7 @@ def test_stopped_and_repeated_runs_find_the_same(
     assert cells(other) == whole
     assert len(whole) == 3 * 2 * 2 + 3 + 2 * 3 * 2  # sweeps, tuning, two seeds of both kinds
     found = report.figures(SIZE, work, 2)
-    for kind in KINDS:
+    for kind in SIZE.kinds:
         assert found[kind]["seeds"] == 2
         assert {*found[kind]["not run"]} == {*ROWS[kind]} - {"sp-unigram", "koktok-aligned", "koktok-moved"}
     assert 0 < found["decoder"]["rows"]["sp-unigram"]["bits per byte"]["value"] < 9
