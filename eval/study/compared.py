@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,9 @@ from koktok.metrics import Difference, holm
 Floats = npt.NDArray[np.float64]
 REFERENCE: Final = "sp"
 NAMES: Final = ("not in the training text", "1 to 9", "10 to 99", "100 to 999", "1,000 and more")
+PARTICLES, OTHERS = "particles", "endings and order"
+RARE: Final = f"{PARTICLES}, {NAMES[1]}"
+"""Minimal pairs of particles behind rare stems, which tokenizers tell apart most."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Sample:
-    """Units of text, and draws of them: of sources and of units within each, or of units alone."""
+    """Units of text, and draws of them: of sources and of units within each, or of units within the sources as they are."""
 
     source: npt.NDArray[np.int64]
 
@@ -59,28 +62,31 @@ class Sample:
             return random.multinomial(count, np.full(of, 1 / of), RESAMPLES).astype(np.float64)
 
         of_seeds = drawn(seeds, seeds)
-        if not sources:
-            return Draws(of_seeds, drawn(len(self.source), len(self.source)))
         there, texts = np.unique(self.source), np.zeros((RESAMPLES, len(self.source)))
-        for one, often in zip(there.tolist(), drawn(len(there), len(there)).T.astype(int), strict=True):
+        often = drawn(len(there), len(there)) if sources else np.ones((RESAMPLES, len(there)))
+        for one, times in zip(there.tolist(), often.T.astype(int), strict=True):
             units = np.flatnonzero(self.source == one)
-            texts[:, units] = drawn(often * len(units), len(units))
+            texts[:, units] = drawn(times * len(units), len(units))
         return Draws(of_seeds, texts)
 
-    @cached_property
-    def freedom(self) -> int:
-        """Degrees of freedom of the sources."""
-        return max(1, len(np.unique(self.source)) - 1)
+    def freedom(self, *, sources: bool) -> int:
+        """Degrees of freedom of the sources, or of the units within them."""
+        there = len(np.unique(self.source))
+        return max(1, there - 1 if sources else len(self.source) - there)
 
 
 def wider(by_seed: Floats, drawn: Floats, freedom: int) -> Difference:
-    """The mean over seeds with the wider of two intervals: of the draws, and of the seeds alone."""
+    """The mean over seeds with the wider of two intervals, of the draws and of the seeds alone, and the larger p."""
     value, n = float(by_seed.mean()), len(by_seed)
-    of_draws = Difference.tested(value, float(drawn.std(ddof=1)), freedom, n)
+    error = float(drawn.std(ddof=1)) * math.sqrt(
+        (freedom + 1) / freedom
+    )  # a bootstrap of n has n − 1 of n of the variance
+    of_draws = Difference.tested(value, error, freedom, n)
     if n < 2:
         return of_draws
     of_seeds = Difference.tested(value, float(by_seed.std(ddof=1)) / math.sqrt(n), n - 1, n)
-    return max(of_draws, of_seeds, key=lambda one: one.high - one.low)  # type: ignore[operator]
+    both = sorted([of_draws, of_seeds], key=lambda one: one.high - one.low)  # type: ignore[operator]
+    return replace(both[1], p=max(one.p for one in both))  # type: ignore[type-var]
 
 
 class Figures:
@@ -134,9 +140,7 @@ class Figures:
         by_seed = np.log(counts[0].sum(axis=1) / counts[1].sum(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = np.log(draws.sums(counts[0]) / draws.sums(counts[1]))
-        return wider(
-            by_seed, drawn[np.isfinite(drawn)], self.sample.freedom if sources else len(self.sample.source) - 1
-        )
+        return wider(by_seed, drawn[np.isfinite(drawn)], self.sample.freedom(sources=sources))
 
     def at_equal_flops(self, first: str, second: str) -> tuple[Difference, bool]:
         """The logarithm of the ratio at the FLOPs of the cheaper row, and whether the other's curve goes on below its first point."""
@@ -152,41 +156,37 @@ class Figures:
             logs = [(np.log(one.sum(axis=1)), np.log(draws.sums(one))) for one in counts]
             found.append([b + share * (b - a) for a, b in zip(*logs, strict=True)])
         (seed_a, drawn_a), (seed_b, drawn_b) = found
-        return wider(seed_a - seed_b, drawn_a - drawn_b, self.sample.freedom), below
+        return wider(seed_a - seed_b, drawn_a - drawn_b, self.sample.freedom(sources=True)), below
 
-    def right(self, row: str, seeds: Sequence[int], which: npt.NDArray[np.bool_]) -> Floats:
-        """Whether pairs are right, of shape (seeds, pairs)."""
-        return (self.rows[row].of(seeds, LAST, "pairs")[:, which] > 0).astype(np.float64)
+    def mean(self, values: Floats, sources: Sequence[str]) -> Difference:
+        """The mean of values of shape (seeds, texts); draws are of seeds and of whole sources."""
+        there, of = np.unique(sources, return_inverse=True)
+        sums = np.array([np.bincount(of, one, len(there)) for one in values])
+        draws, count = Draws.of(len(values), len(there)), np.bincount(of, minlength=len(there))
+        return wider(values.mean(axis=1), draws.sums(sums) / draws.sums(count), max(1, len(there) - 1))
 
-    def pairs(self, row: str, which: npt.NDArray[np.bool_]) -> dict[str, Any] | None:
-        """The share of minimal pairs that are right, and by how much it is over the reference's."""
-        if not which.any():
-            return None
-        seeds = self.both(row, REFERENCE)
-        mine, other = (self.right(name, seeds, which) for name in (row, REFERENCE))
-        draws = Draws.of(len(seeds), int(which.sum()))
-        drawn = draws.sums(mine - other) / (which.sum() * len(seeds))
-        more = wider((mine - other).mean(axis=1), drawn, int(which.sum()) - 1)
-        return {
-            "n": int(which.sum()),
-            "right": float(f"{mine.mean():.5g}"),
-            "more": plain(more) if row != REFERENCE else None,
-        }
-
-    def prompts(self, row: str) -> dict[str, Any]:
-        """Bits over those of the whole line where it is cut inside a word, and over the reference's."""
-        seeds = self.both(row, REFERENCE)
-        both = [self.rows[name].of(seeds, LAST, "prompts") for name in (row, REFERENCE)]
-        known = np.all([one[..., 1].min(axis=0) > 0 for one in both], axis=0)
-        mine, other = (one[:, known, 1] - one[:, known, 0] for one in both)
-        draws, n = Draws.of(len(seeds), int(known.sum())), int(known.sum())
-        each = wider(mine.mean(axis=1), draws.sums(mine) / (n * len(seeds)), n - 1)
-        more = wider((mine - other).mean(axis=1), draws.sums(mine - other) / (n * len(seeds)), n - 1)
+    def pairs(self, first: str, second: str, which: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        """The share of minimal pairs of which a row is right, and by how much it is over that of another one with the same seeds."""
+        seeds, n = self.both(first, second), int(which.sum())
+        right = [(self.row(name).of(seeds, LAST, "pairs")[:, which] > 0).astype(np.float64) for name in (first, second)]
+        sources = [source for (_, _, source), one in zip(self.asked["pairs"], which, strict=True) if one]
         return {
             "n": n,
-            "bits": plain(each),
+            "right": float(f"{right[0].mean():.5g}"),
+            "more": plain(self.mean(right[0] - right[1], sources)) if first != second else None,
+        }
+
+    def prompts(self, first: str, second: str) -> dict[str, Any]:
+        """Bits over those of the whole line where it is cut inside a word, and over those of another row with the same seeds."""
+        seeds, sources = self.both(first, second), np.array(self.asked["prompts"])
+        both = [self.rows[name].of(seeds, LAST, "prompts") for name in (first, second)]
+        known = np.all([one[..., 1].min(axis=0) > 0 for one in both], axis=0)
+        mine, other = (one[:, known, 1] - one[:, known, 0] for one in both)
+        return {
+            "n": int(known.sum()),
+            "bits": plain(self.mean(mine, sources[known].tolist())),
             "median": float(f"{np.median(mine):.4g}"),
-            "more": plain(more) if row != REFERENCE else None,
+            "more": plain(self.mean(mine - other, sources[known].tolist())) if first != second else None,
         }
 
 
@@ -207,9 +207,7 @@ def figures(size: Size, work: Path, seeds: int) -> dict[str, Any]:
         "contrasts": {},
         "tried": {name: change(found, name) for name in found.tried if ROWS[name].tried in found.rows},
     }
-    kinds = np.array([kind for kind, _, _ in asked["pairs"]])
-    stems = np.array([at for _, at, _ in asked["pairs"]])
-    particles = np.isin(kinds, [*KINDS.values()])
+    some = groups_of_pairs(asked["pairs"])
     for name, row in found.rows.items():
         bits = row.of([*row.cells], LAST, "bits")
         each = bits.sum(axis=(1, 2)) / found.characters.sum()
@@ -228,16 +226,12 @@ def figures(size: Size, work: Path, seeds: int) -> dict[str, Any]:
             "processors": sorted({cell["processor"] for cell in cells}),
         }
         if REFERENCE in found.rows and found.both(name, REFERENCE):
-            about["pairs"] = {
-                "all": found.pairs(name, kinds != ""),
-                **{kind: found.pairs(name, kinds == kind) for kind in sorted({*kinds.tolist()})},
-                **{f"stems, {label}": found.pairs(name, particles & (stems == k)) for k, label in enumerate(NAMES)},
-            }
-            about["prompts"] = found.prompts(name)
+            about["pairs"] = {group: found.pairs(name, REFERENCE, which) for group, which in some.items()}
+            about["prompts"] = found.prompts(name, REFERENCE)
         report["rows"][name] = about
     for first, second in PAIRS:
         if {first, second} <= found.rows.keys() and found.both(first, second):
-            report["contrasts"][f"{first} − {second}"] = contrast(found, first, second)
+            report["contrasts"][f"{first} − {second}"] = contrast(found, first, second, some)
     tested = [report["contrasts"][key] for pair in PRIMARY if (key := " − ".join(pair)) in report["contrasts"]]
     for one, p in zip(tested, holm([one["bits"]["p"] for one in tested]), strict=True):
         one["holm"] = float(f"{p:.5g}")
@@ -286,8 +280,18 @@ def _of(bits: Floats, characters: Floats, columns: int | slice) -> float | None:
     return float(f"{bits[..., columns].sum() / len(bits) / some:.5g}") if some else None
 
 
-def contrast(found: Figures, first: str, second: str) -> dict[str, Any]:
-    """A row against another one: everything by which they differ in bits."""
+def groups_of_pairs(pairs: Sequence[tuple[str, int, str]]) -> dict[str, npt.NDArray[np.bool_]]:
+    """Which pairs are of a kind, and which particles and which others have a stem of a class of frequency."""
+    kinds, stems = np.array([kind for kind, _, _ in pairs]), np.array([at for _, at, _ in pairs])
+    particles = np.isin(kinds, [*KINDS.values()])
+    found = {"all": kinds != ""} | {kind: kinds == kind for kind in sorted({*kinds.tolist()})}
+    for what, those in ((PARTICLES, particles), (OTHERS, ~particles)):
+        found |= {f"{what}, {label}": those & (stems == k) for k, label in enumerate(NAMES)}
+    return {name: which for name, which in found.items() if which.any()}
+
+
+def contrast(found: Figures, first: str, second: str, pairs: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
+    """A row against another one: everything by which they differ."""
     rows, seeds = [found.rows[name] for name in (first, second)], found.both(first, second)
     equal, below = found.at_equal_flops(first, second)
     source = found.sample.source
@@ -314,4 +318,7 @@ def contrast(found: Figures, first: str, second: str) -> dict[str, Any]:
         ),
         "ends": shown(found.ratio(first, second, where=lambda bits: bits[..., -1])),
         "by_source": {name: float(f"{value:.4g}") for name, value in by_source.items()},
+        "pairs": found.pairs(first, second, pairs["all"])["more"],
+        "rare": found.pairs(first, second, pairs[RARE])["more"] if RARE in pairs else None,
+        "prompts": found.prompts(first, second)["more"],
     }

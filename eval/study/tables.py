@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from eval.contrasts import with_interval
 from eval.study.cells import Cell, Cells, turns
-from eval.study.compared import NAMES, REFERENCE
+from eval.study.compared import NAMES, OTHERS, PARTICLES, REFERENCE
 from eval.study.rows import PRIMARY
 from eval.study.sizes import Size
 from koktok.report.markdown import table
 
+LEAST: Final = 1e-15
+"""A smaller p is shown as smaller than this."""
 SHOWN_BY_SOURCE: Final = ("lm", "bpe", "hf", "aligned", "encoder")
 SPEED: Final = 43e9
 """FLOP/s of one core in float32, as measured on an AMD EPYC of the third generation."""
@@ -48,12 +50,16 @@ def page(report: Mapping[str, Any]) -> str:
     """The tables, the rows with the most bits first."""
     rows, contrasts, text = report["rows"], report["contrasts"], report["text"]
     missing = "; ".join(f"`{name}` ({why})" for name, why in report["not run"].items())
+    cells = sum(one["seeds"] for one in rows.values())
+    hours = sum(one["seeds"] * one["seconds"] for one in rows.values()) / 3600
     lines = [
         f"{text['characters']:,} characters of {len(text['sources'])} sources in {text['units']} units; "
-        f"a model reads {text['read'] / 1e6:.1f} of {text['train_bytes'] / 1e6:.1f} MB. Not run: {missing or 'none'}."
+        f"a model reads {text['read'] / 1e6:.1f} of {text['train_bytes'] / 1e6:.1f} MB. {cells} runs took {hours:.0f} hours of one core, "
+        "those that choose rates not counted, on a machine whose speed changed by half from day to day. Differences are of the seeds that "
+        f"both rows have; † a curve goes on below its first point. Not run: {missing or 'none'}."
     ]
     against = {name: contrasts.get(f"{name} − {REFERENCE}") for name in rows}
-    order = sorted(rows, key=lambda name: -rows[name]["bits"])
+    order = sorted(rows, key=lambda name: -against[name]["bits"]["value"] if against[name] else 0)
     judged = [name for name in order if against[name]]
     if order:
         lines.append(table(ROW_HEADS, "l" + "r" * 11, [line_of(name, rows[name], against[name]) for name in order]))
@@ -86,15 +92,19 @@ def line_of(name: str, row: Mapping[str, Any], against: Mapping[str, Any] | None
     if against is None:
         cells += [""] * 5
     else:
-        equal = percent(against["equal_flops"]) + " (below its curve)" * against["equal_flops"]["below"]
         cells += [
             percent(against["bits"]),
             percent(against["units"]),
             signed(against["flops"]),
-            equal,
+            at_equal_flops(against),
             percent(against["short"]),
         ]
     return [*cells, f"{row['seconds'] / 60:.0f}"]
+
+
+def at_equal_flops(one: Mapping[str, Any]) -> str:
+    """With a mark where a curve had to go on below its first point."""
+    return percent(one["equal_flops"]) + "†" * one["equal_flops"]["below"]
 
 
 def parts_of(against: Mapping[str, Any]) -> list[str]:
@@ -111,14 +121,34 @@ def table_of_contrasts(contrasts: Mapping[str, Any]) -> list[str]:
         [
             f"**{key}**" if key in primary else key,
             f"{one['seeds']}",
-            *(percent(one[what]) for what in ("bits", "units", "equal_flops")),
-            f"{one['holm']:.2g}" if one.get("holm") is not None else "",
+            percent(one["bits"]),
+            percent(one["units"]),
+            at_equal_flops(one),
+            "" if one.get("holm") is None else f"{one['holm']:.2g}" if one["holm"] > LEAST else f"< {LEAST:g}",
+            *(
+                _more(one[what], points, digits)
+                for what, points, digits in (("pairs", 100, 1), ("rare", 100, 1), ("prompts", 1, 2))
+            ),
         ]
         for key in order
         for one in (contrasts[key],)
     ]
-    heads = ["", "seeds", "bits, %", "over units alone", "at equal FLOPs, %", "p"]
-    return ["Contrasts; p of the primary ones by Holm:", table(heads, "lrrrrr", cells)]
+    heads = [
+        "",
+        "seeds",
+        "bits, %",
+        "over units alone",
+        "at equal FLOPs, %",
+        "p",
+        "minimal pairs, points",
+        "of rare stems",
+        "prompts, bits",
+    ]
+    title = (
+        "Contrasts; p of the primary ones by Holm; minimal pairs, those of particles behind stems that were seen 1 to 9 times, and the "
+        "bits that a prompt costs that ends inside a word:"
+    )
+    return [title, table(heads, "l" + "r" * 8, cells)]
 
 
 def table_of_changes(tried: Mapping[str, Any]) -> list[str]:
@@ -143,25 +173,38 @@ def tables_of_pairs(rows: Mapping[str, Any]) -> list[str]:
     """The tables of minimal pairs and prompts, the worst row first."""
     if not rows:
         return []
-    order = sorted(rows, key=lambda name: rows[name]["pairs"]["all"]["right"])
-    columns = [name for name, one in rows[order[0]]["pairs"].items() if one]
-    counts = [f"{rows[order[0]]['pairs'][name]['n']:,}" for name in columns]
-    cells = [
-        [f"`{row}`", _more(rows[row]["pairs"]["all"]["more"], 100, 1), *(f"{rows[row]['pairs'][name]['right']:.3f}" for name in columns)]
-        for row in order
-    ]  # fmt: skip
-    worst = sorted(rows, key=lambda name: -rows[name]["prompts"]["bits"]["value"])
+    order = sorted(rows, key=lambda name: _value(rows[name]["pairs"]["all"]["more"]))
+    first = rows[order[0]]["pairs"]
+    groups = {what: [name for name in first if name.startswith(f"{what}, ")] for what in (PARTICLES, OTHERS)}
+    kinds = [name for name in first if name not in [*groups[PARTICLES], *groups[OTHERS]]]
+    tables = []
+    for columns in (kinds, groups[PARTICLES] + groups[OTHERS]):
+        counts = ["n", "", *(f"{first[name]['n']:,}" for name in columns)]
+        cells = [
+            [f"`{row}`", _more(rows[row]["pairs"]["all"]["more"], 100, 1), *(f"{rows[row]['pairs'][name]['right']:.3f}" for name in columns)]
+            for row in order
+        ]  # fmt: skip
+        tables.append(
+            table(["row", "points more than `sp`", *columns], "l" + "r" * (1 + len(columns)), [counts, *cells])
+        )
+    worst = sorted(rows, key=lambda name: -_value(rows[name]["prompts"]["more"]))
     prompts = [
         [f"`{row}`", with_interval(one["bits"], points=1, digits=2), f"{one['median']:.2f}", _more(one["more"], 1, 2), f"{one['n']}"]
         for row in worst
         for one in (rows[row]["prompts"],)
     ]  # fmt: skip
     return [
-        "Minimal pairs that are right; particles by the frequency of their stem:",
-        table(["row", "points more than `sp`", *columns], "l" + "r" * (1 + len(columns)), [["n", "", *counts], *cells]),
+        "Minimal pairs that are right, by kind (differences are of the seeds that both rows have):",
+        tables[0],
+        "The same by the frequency of the stem in the training text:",
+        tables[1],
         "Bits more than those of the whole line where a prompt ends inside a word:",
         table(["row", "bits", "median", "more than `sp`", "prompts"], "lrrrr", prompts),
     ]
+
+
+def _value(one: Mapping[str, float] | None) -> float:
+    return one["value"] if one else 0.0
 
 
 def _more(one: Mapping[str, float] | None, points: float, digits: int) -> str:

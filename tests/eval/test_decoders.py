@@ -351,9 +351,18 @@ def test_intervals_are_over_sources_and_seeds() -> None:
         of_source = drawn.texts[:, source == one].sum(axis=1) / (source == one).sum()
         assert of_source.tolist() == of_source.round().tolist(), "a source is drawn whole"
         assert of_source.mean() == pytest.approx(1, abs=0.05)
-    assert sample.draws(3, sources=False).texts.sum(axis=1).tolist() == [16] * len(drawn.texts)
+    within = sample.draws(3, sources=False).texts
+    assert [{*within[:, source == one].sum(axis=1)} for one in range(3)] == [{5}, {1}, {10}], "sources stay as they are"
+    assert (sample.freedom(sources=True), sample.freedom(sources=False)) == (2, 13)
     seeds = np.array([-0.01, 0.0, 0.01])
     narrow = wider(seeds, np.full(100, 0.0) + np.linspace(-1e-6, 1e-6, 100), 2)
     assert narrow.high == pytest.approx(4.30265 * 0.01 / math.sqrt(3), rel=1e-3), "Student's t of the seeds"
-    assert wider(seeds, np.linspace(-1, 1, 100), 2).high > 1
+    assert narrow.p == 1, "the larger of two"
+    draws = np.random.default_rng(0).normal(0, 1, 100_000)
+    wide = wider(seeds + 0.02, draws, 2)
+    assert wide.high == pytest.approx(0.02 + 4.30265 * math.sqrt(3 / 2), rel=1e-2), (
+        "a bootstrap of three has two thirds of the variance"
+    )
+    assert wider(seeds + 2, draws / 1e3, 2).p == pytest.approx(wider(seeds + 2, draws / 1e9, 2).p)
+    assert wider(seeds[:1], draws, 2).high > 4
     assert wider(seeds[:1], np.linspace(-1, 1, 100), 2).n == 1
