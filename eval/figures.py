@@ -130,14 +130,16 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 """The metric of each column; "" divides the tokens by those of the first row."""
 
 
-def bits_of_decoders(found: Figures) -> dict[str, str]:
-    """By how many percent a small transformer has more bits than over SentencePiece's defaults, with an interval."""
-    told = dict.fromkeys(DECODERS, "not run")
+def bits_of_decoders(found: Figures) -> dict[str, tuple[str, str]]:
+    """By how many percent a small transformer has more bits than over SentencePiece's defaults, after the same text and the same compute."""
+    told = dict.fromkeys(DECODERS, ("not run", ""))
     for name, row in DECODERS.items():
         if row == REFERENCE:
-            told[name] = "0"
-        elif row in found.rows and found.both(row, REFERENCE):
-            told[name] = with_interval(shown(found.ratio(row, REFERENCE)))
+            told[name] = ("0", "0")
+        elif row in found.rows and (seeds := found.both(row, REFERENCE)):
+            one = "*" * (len(seeds) == 1)
+            both = (found.ratio(row, REFERENCE), found.at_equal_flops(row, REFERENCE)[0])
+            told[name] = tuple(with_interval(shown(each)) + one for each in both)  # type: ignore[assignment]
     return told
 
 
@@ -185,8 +187,9 @@ def tables(reports: Sequence[Report]) -> dict[str, str]:
             ]
             cells.append([named, *(f"{figure:.3f}".removeprefix("0") for figure in figures)])
             if name == "purposes":
-                cells[-1].append(bits[row])
-        heads = ["", *COLUMNS[name], "bits, %"] if name == "purposes" else ["tokenizer", *COLUMNS[name]]
+                cells[-1] += bits[row]
+        more = ["bits, %", "at equal compute, %"] if name == "purposes" else []
+        heads = ["" if more else "tokenizer", *COLUMNS[name], *more]
         made[name] = table(heads, "l" * len(heads), cells)
     return made | {"ids": table_of_ids(study)}
 

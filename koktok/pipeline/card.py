@@ -32,6 +32,8 @@ COMPARED: Final = {
     "Hugging Face BPE": "Hugging Face's BpeTrainer was trained on the same words with the same normalizer and pattern",
 }
 """What a vocabulary for comparison was trained on, by its name in a table."""
+STUDIED: Final = 32_000
+"""The number of ids whose bits were measured; others have other bits."""
 
 
 class Credit(NamedTuple):
@@ -154,10 +156,13 @@ def model_card(
 
 
 def bits_of(recipe: Recipe) -> str:
-    """What the benchmark says of the recipe's model and preset; empty where it says nothing, or the recipe has other targets or cuts."""
+    """What the study says of the recipe's model and preset; empty where it says nothing, or the recipe has other ids, targets or cuts."""
     train, plain_recipe = recipe.train, Recipe().changed(model=recipe.train.model, preset=recipe.train.preset)
     same = (
-        recipe.pretokenize == plain_recipe.pretokenize and not train.superwords and not {*TARGETS} & recipe.given.keys()
+        train.vocab_size == STUDIED
+        and recipe.pretokenize == plain_recipe.pretokenize
+        and not train.superwords
+        and not {*TARGETS} & recipe.given.keys()
     )
     figure = _sections().get(f"bits_{train.model}_{train.preset}".replace("-", "_"))
     return _filled("bits", bits=figure.template.strip()) if same and figure else ""
