@@ -91,7 +91,7 @@ def contrasts(
     found = {
         pair: {task: plain(one.minus(scores[pair[1]][task])) for task, one in scores[pair[0]].items()} for pair in known
     }
-    tested = [found[first, second][task] for first, second, task in primary if (first, second) in found]
+    tested = [found[first, second][task] for first, second, task in primary if task in found.get((first, second), ())]
     for one, p in zip(tested, holm([one["p"] for one in tested]), strict=True):
         one["holm"] = float(f"{p:.5g}")
     return {f"{first} − {second}": tasks for (first, second), tasks in found.items()}

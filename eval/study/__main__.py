@@ -1,6 +1,6 @@
 """The models of PLAN.md, parts 2 and 3: encoders that find entities and answers, decoders that predict text.
 
-    python -m eval.study prepare --size tiny|gpu|cpu --work FOLDER [--data DATA|corpus:NAME] [--rows REGEX]
+    python -m eval.study prepare --size tiny|gpu|cpu|cpu-encoder --work FOLDER [--data DATA|corpus:NAME] [--rows REGEX]
     python -m eval.study plan    --size … --work FOLDER
     python -m eval.study train   --size … --work FOLDER [--minutes 9] [--rows REGEX] [--seeds 3]
     python -m eval.study report  --size … --work FOLDER [--out FILE.json] [--page docs/benchmark.md]
@@ -47,7 +47,11 @@ def main() -> None:
         "--threads", type=int, default=1, help="size cpu: of one process; two processes of one thread are faster"
     )
     parser.add_argument("--out", type=Path, help="report: a JSON file")
-    parser.add_argument("--page", type=Path, help="report: a page with the lines `<!-- eval.study -->` and its end")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help="report: a page with the lines `<!-- eval.study -->`, of another size `<!-- eval.study.SIZE -->`, and its end",
+    )
     given = parser.parse_args()
     size = SIZES[given.size]
     seconds, data = 60 * given.minutes, given.data or f"corpus:{size.corpus}"
@@ -71,7 +75,7 @@ def decoders(given: argparse.Namespace, size: Size, data: str, seconds: float) -
         from eval.study.compared import figures
         from eval.study.tables import page
 
-        tell(figures(size, given.work, seeds), page, given.out, given.page)
+        tell(figures(size, given.work, seeds), page, given.out, given.page, "eval.study")
     if given.step == "plan":
         from eval.study.tables import budget
 
@@ -102,14 +106,16 @@ def both_kinds(given: argparse.Namespace, size: Size, data: str, seconds: float)
         if given.step == "plan":
             print(plan(size, given.work))
         else:
-            tell(figures(size, given.work, seeds), page, given.out, given.page)
+            tell(figures(size, given.work, seeds), page, given.out, given.page, f"eval.study.{given.size}")
     return True
 
 
-def tell(found: dict[str, Any], page: Callable[[dict[str, Any]], str], out: Path | None, where: Path | None) -> None:
+def tell(
+    found: dict[str, Any], page: Callable[[dict[str, Any]], str], out: Path | None, where: Path | None, name: str
+) -> None:
     """The page of a report, alone or inside another page, and its figures as a file."""
     if where:
-        write_between(where, "eval.study", page(found))
+        write_between(where, name, page(found))
     else:
         print(page(found))
     if out:

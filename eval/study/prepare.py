@@ -17,7 +17,7 @@ from eval.kneser_ney import unknown_bits
 from eval.peers import PEERS, Peer, digest_of, koktok_peer, train_peer
 from eval.placebo import PLACEBOS
 from eval.study.data import Lists, write_arrays
-from eval.study.sizes import PARAGRAPH, ROWS, Size
+from eval.study.sizes import EQUAL, PARAGRAPH, ROWS, Size
 from eval.tagger import SENTENCEPIECE, Sentences, at_tokens
 from eval.texts import data_of, parts, runs, size_of
 from koktok.files import write_file
@@ -32,7 +32,7 @@ PIECE: Final = 2_000
 
 
 def peers() -> dict[str, Peer]:
-    """The rows of the plan by name; `sp-equal` is trained like `sp-unigram` with other sizes."""
+    """The rows of the plan by name; those of `EQUAL` are trained like `sp-unigram` with other sizes."""
     known = {peer.name: peer for peer in (*PEERS, *PLACEBOS)}
     return {
         "sp-unigram": known[SENTENCEPIECE],
@@ -124,8 +124,8 @@ def prepare(size: Size, work: Path, given: str, rows: str) -> None:
     write_file(work / "data" / "shared.json", json.dumps(shared, ensure_ascii=False).encode())
     train_row = partial(train_peer, lines=lines, work=work)
     for name in dict.fromkeys(name for kind in ROWS.values() for name in kind if re.search(rows, name)):
-        if name == "sp-equal":
-            wanted = load(train_row(peers()["koktok-aligned"], size=size.ids))
+        if name in EQUAL:
+            wanted = load(train_row(peers()[EQUAL[name]], size=size.ids))
             subject = at_tokens(partial(train_row, peers()["sp-unigram"]), wanted, test.lines, size.ids)
         else:
             subject = load(train_row(peers()[name], size=size.ids))

@@ -11,7 +11,7 @@ import numpy as np
 from eval.contrasts import Counts, contrasts, plain, scored, with_interval
 from eval.study.data import Prepared
 from eval.study.prepare import tasks_of
-from eval.study.sizes import PAIRS, PRIMARY, ROWS, TASKS, Size, budget
+from eval.study.sizes import EPOCHS, PAIRS, PRIMARY, ROWS, Size, budget
 from eval.study.train import Cell, Runs
 from eval.tagger import Sentences, without_particle
 from koktok.metrics.gold.spans import SpanCorpus
@@ -71,6 +71,8 @@ def counts_of(kind: str, data: Prepared, cells: list[Mapping[str, Any]], corpora
     marked = np.array(list(map(len, corpora["entities"].spans)))
     right, stripped, all_of = np.moveaxis(judged, 2, 0)
     found["entities"], found["entities, stripped"] = (right, all_of, marked), (stripped, all_of, marked)
+    if "answers" not in cells[0]:
+        return found
     answers = cuts_of(data, "answers", corpora["answers"])
     articles = np.unique(corpora["answers"].documents, return_inverse=True)[1]
     asked = np.bincount(articles)
@@ -100,7 +102,7 @@ def figures(size: Size, work: Path, seeds: int) -> dict[str, Any]:
         corpora: dict[str, SpanCorpus] = {}
         if kind == "encoder":
             entities, questions = tasks_of(size, Path(shared["data"]))
-            corpora = dict(zip(TASKS, (entities, questions.corpus), strict=True))
+            corpora = dict(zip(EPOCHS, (entities, questions.corpus), strict=True))
         scores = scored({row: counts_of(kind, prepared[row], cells[:n], corpora) for row, cells in there.items()})
         report[kind] |= {
             "rows": {
@@ -126,7 +128,8 @@ def page(report: Mapping[str, Any]) -> str:
         lines.append(f"{kind.capitalize()}s, {found['seeds']} seeds; not run: {', '.join(found['not run']) or 'none'}.")
         if not found["seeds"]:
             continue
-        tasks = [BITS] if kind == "decoder" else ["entities", "entities, stripped", "answers", "answers, stripped"]
+        tasks = [BITS, *(name for task in EPOCHS for name in (task, f"{task}, stripped"))]
+        tasks = [task for task in tasks if task in next(iter(found["rows"].values()))]
         rows = [
             [row, f"{about['tokens']:.3f}", f"{about['rate']:g}" + " (edge)" * about["edge"]]
             + [f"{about[task]['value']:.4f} ± {about[task]['high'] - about[task]['value']:.4f}" for task in tasks]

@@ -26,6 +26,12 @@ class Size:
     tuned: int | None = None  # texts of a task at most
     marks: tuple[float, ...] = (1.0,)  # decoders of part 3: shares of the run at which figures are taken
     kinds: tuple[str, ...] = ("decoder", "encoder")
+    tasks: tuple[str, ...] = ("entities", "answers")
+    tuning: tuple[float, ...] = (0.0001, 0.0004, 0.0016)  # rates of tuning; a single rate is taken without a sweep
+    speed: tuple[float, float] = (
+        210e12,
+        60e12,
+    )  # FLOP/s of pre-training and tuning: a fifth of an H200's peak, and less for short rows
 
     @property
     def head(self) -> int:
@@ -79,7 +85,21 @@ SIZES: Final = {
     "tiny": Size("open-ko", 8_000, 12_000, 2, 96, 256, 4, 400_000, 1 / 3, TINY_RATES, 80_000, tuned=200),
     "cpu": Size("bench-ko", 32_000, CAP, 4, 128, 1500, 8, 8_400_000, 1 / 4, CPU_RATES, ALL, marks=(2 / 3, 1.0)),
     "cpu-encoder": Size(
-        "bench-ko", 32_000, CAP, 4, 128, 1500, 4, 16_800_000, 1 / 4, CPU_RATES, 400_000, kinds=("encoder",)
+        "bench-ko",
+        32_000,
+        CAP,
+        4,
+        128,
+        1500,
+        4,
+        15_500_000,
+        1 / 4,
+        (0.002,),
+        400_000,
+        kinds=("encoder",),
+        tasks=("entities",),
+        tuning=(0.0016,),
+        speed=(44e9, 31e9),
     ),
     "gpu": Size("bench-ko", 32_000, ALL, 8, 512, 2048, 64, 57_000_000, 1 / 10, GPU_RATES, 1_000_000),
 }
@@ -88,14 +108,14 @@ SEEDS, SWEEP_SEED = 5, 100
 WARM, DECAY = 0.02, 0.2
 FOLDS, TUNING_BATCH = 5, 32
 EPOCHS: Final = {"entities": 4, "answers": 2}
-TUNING_RATES: Final = (0.0001, 0.0004, 0.0016)
 
 PEERS: Final = ("sp-unigram", "sp-equal")
+EQUAL: Final = {"sp-equal": "koktok-aligned", "sp-encoder": "koktok-encoder"}
+"""Rows of SentencePiece with the tokens of another row."""
 ROWS: Final = {
     "decoder": (*PEERS, "koktok-default", "koktok-across", "koktok-aligned", "koktok-moved"),
-    "encoder": (*PEERS, "koktok-default", "koktok-encoder", "koktok-aligned", "koktok-moved"),
+    "encoder": (*PEERS, "sp-encoder", "koktok-encoder", "koktok-aligned", "koktok-moved"),
 }
-TASKS: Final = tuple(EPOCHS)
 PARAGRAPH: Final = 300
 """Characters of a paragraph that are asked."""
 PAIRS: Final = {
@@ -104,17 +124,16 @@ PAIRS: Final = {
         ("koktok-moved", "sp-unigram"),
     ),
     "encoder": (
-        *((name, peer) for name in ("koktok-aligned", "koktok-encoder", "koktok-default") for peer in PEERS),
+        *((name, peer) for name in ("koktok-aligned", "koktok-encoder") for peer in PEERS),
+        ("koktok-encoder", "sp-encoder"),
+        ("koktok-encoder", "koktok-moved"),
         ("koktok-aligned", "koktok-moved"),
     ),
 }
 PRIMARY: Final = {
     "decoder": [("koktok-default", peer, "bits per byte") for peer in PEERS],
-    "encoder": [("koktok-aligned", other, task) for task in TASKS for other in (*PEERS, "koktok-moved")],
+    "encoder": [("koktok-aligned", other, task) for task in EPOCHS for other in (*PEERS, "koktok-moved")],
 }
-
-PRETRAINING, TUNING = 210e12, 60e12
-"""FLOP/s of one H200 in bf16: a fifth of its peak, and less for short rows in small batches."""
 
 
 def budget(size: Size, vocabulary: int, bytes_per_token: float, tuned: dict[str, int]) -> list[tuple[str, int, float]]:
@@ -127,16 +146,18 @@ def budget(size: Size, vocabulary: int, bytes_per_token: float, tuned: dict[str,
     True
     """
     tokens = size.bytes_read / bytes_per_token
-    read = (FOLDS - 1) * sum(EPOCHS[task] * bytes_of for task, bytes_of in tuned.items())
-    tuning = 6 * size.body * read / bytes_per_token / TUNING
+    read = (FOLDS - 1) * sum(EPOCHS[task] * tuned[task] for task in size.tasks)
+    tuning = 6 * size.body * read / bytes_per_token / size.speed[1]
     found = []
     for kind in size.kinds:
-        rows, seconds = len(ROWS[kind]), tokens * size.flops(kind, vocabulary, bytes_per_token) / PRETRAINING
-        found.append((f"{kind}s, the sweep of rates", rows * len(size.rates), size.sweep * seconds))
+        rows, seconds = len(ROWS[kind]), tokens * size.flops(kind, vocabulary, bytes_per_token) / size.speed[0]
+        if len(size.rates) > 1:
+            found.append((f"{kind}s, the sweep of rates", rows * len(size.rates), size.sweep * seconds))
         found.append((f"{kind}s", rows * SEEDS, seconds))
     encoders = len(ROWS["encoder"])
-    found.append(
-        ("encoders, one more for the rate of tuning", encoders, found[-1][2] + len(TUNING_RATES) * tuning / FOLDS)
-    )
-    found.append(("tuning of an encoder, both tasks, five folds", encoders * SEEDS, tuning))
+    if len(size.tuning) > 1:
+        found.append(
+            ("encoders, one more for the rate of tuning", encoders, found[-1][2] + len(size.tuning) * tuning / FOLDS)
+        )
+    found.append((f"tuning of an encoder, {' and '.join(size.tasks)}, five folds", encoders * SEEDS, tuning))
     return found

@@ -28,9 +28,7 @@ from eval.study.sizes import (
     MASKED,
     ROWS,
     SWEEP_SEED,
-    TASKS,
     TUNING_BATCH,
-    TUNING_RATES,
     WARM,
     Size,
 )  # fmt: skip
@@ -69,22 +67,26 @@ class Runs:
 
     def rate(self, kind: str, row: str) -> float:
         """The best rate of the sweep."""
+        if len(self.size.rates) == 1:
+            return self.size.rates[0]
         cells = {rate: self.done(Cell(kind, row, "sweep", SWEEP_SEED, rate)) or {} for rate in self.size.rates}
         return min(cells, key=lambda rate: cells[rate].get("loss", math.inf))
 
     def tuning_rates(self, row: str) -> dict[str, float]:
         """The best rate of tuning by task."""
+        if len(self.size.tuning) == 1:
+            return dict.fromkeys(self.size.tasks, self.size.tuning[0])
         found = self.done(Cell("encoder", row, "tuning", SWEEP_SEED, self.rate("encoder", row))) or {}
-        return {task: max(TUNING_RATES, key=lambda rate: found[task][f"{rate:g}"]) for task in TASKS}
+        return {task: max(self.size.tuning, key=lambda rate: found[task][f"{rate:g}"]) for task in self.size.tasks}
 
     def cells(self, rows: str, seeds: int) -> Iterator[Cell]:
         """In the order of the plan: the sweep, then seed by seed; a rate is asked for when its sweep is done."""
         chosen = [(kind, row) for kind in self.size.kinds for row in ROWS[kind] if re.search(rows, row)]
         for kind, row in chosen:
-            for rate in self.size.rates:
+            for rate in self.size.rates if len(self.size.rates) > 1 else ():
                 yield Cell(kind, row, "sweep", SWEEP_SEED, rate)
         for kind, row in chosen:
-            if kind == "encoder":
+            if kind == "encoder" and len(self.size.tuning) > 1:
                 yield Cell(kind, row, "tuning", SWEEP_SEED, self.rate(kind, row))
         for seed in range(seeds):
             for kind, row in chosen:
@@ -106,13 +108,13 @@ class Runs:
             ends = data.lists["test"].ends[:-1]
             found["bits"] = (np.add.reduceat(bits, ends) + np.array(data.about["unknown_bits"])).tolist()
         elif cell.part == "tuning":
-            for task in TASKS:
+            for task in self.size.tasks:
                 found[task] = {
-                    f"{rate:g}": self.tuned(model, data, task, cell.seed, rate, 1)[1] for rate in TUNING_RATES
+                    f"{rate:g}": self.tuned(model, data, task, cell.seed, rate, 1)[1] for rate in self.size.tuning
                 }
         else:
             rates = self.tuning_rates(cell.row)
-            found |= {task: self.tuned(model, data, task, cell.seed, rates[task], FOLDS)[0] for task in TASKS}
+            found |= {task: self.tuned(model, data, task, cell.seed, rates[task], FOLDS)[0] for task in self.size.tasks}
         found["seconds"] = time.monotonic() - begun
         write_file(self.work / "cells" / f"{cell.key}.json", json.dumps(found).encode())
         return found

@@ -12,7 +12,7 @@ import pytest
 
 from eval.study.data import Lists, Prepared, Stream, folds, write_arrays
 from eval.study.prepare import Questions, held_out, pack, peers, pieces, size_of, tasks_of
-from eval.study.sizes import FOLDS, PAIRS, PRIMARY, ROWS, SIZES, budget
+from eval.study.sizes import EQUAL, FOLDS, PAIRS, PRIMARY, ROWS, SIZES, budget
 from eval.tagger import Sentences
 from koktok.report.benchmark import SPANS
 from koktok.tokenizer.open import load
@@ -38,7 +38,7 @@ def test_the_plan_names_what_the_code_runs_and_its_budget_holds() -> None:
         assert all(f"`{name}`" in PLAN for name in ROWS[kind])
         assert {name for pair in PAIRS[kind] for name in pair} <= {*ROWS[kind]}
         assert {(first, second) for first, second, _ in PRIMARY[kind]} <= {*PAIRS[kind]}
-    assert {*peers(), "sp-equal"} == {name for kind in ROWS.values() for name in kind}
+    assert {*peers(), *EQUAL} == {name for kind in ROWS.values() for name in kind}
     tuned = {"entities": 700_000, "answers": 3_200_000}
     minutes = {n: sum(count * each for _, count, each in budget(SIZES["gpu"], 32_001, n, tuned)) / 60 for n in (4.3, 5)}
     assert 20 < minutes[5] < minutes[4.3] < 30
