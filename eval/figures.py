@@ -96,9 +96,10 @@ DECODERS: Final = {
 
 SIZED: Final = {
     **dict.fromkeys(
-        ("sp-aligned", "sp-12k", "sp-bpe", "sp-more", "sp-lm", "sp-before", REFERENCE), "SentencePiece Unigram"
+        ("sp-aligned-rate", "sp-12k-rate", "sp-bpe", "sp-more", "sp-lm", "sp-before", REFERENCE),
+        "SentencePiece Unigram",
     ),
-    **dict.fromkeys(("lm-8k", "lm-12k", "lm", "lm-64k"), "koktok `lm`"),
+    **dict.fromkeys(("lm-8k", "lm-12k-rate", "lm-12k", "lm", "lm-64k"), "koktok `lm`"),
 }
 """Rows of the study that differ by the number of ids."""
 
