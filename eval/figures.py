@@ -131,17 +131,23 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 """The metric of each column; "" divides the tokens by those of the first row."""
 
 
+def bits_of(found: Figures, row: str) -> tuple[str, str]:
+    """By how many percent bits are over those of the reference, after the same text and the same compute; * one run, † beyond a curve."""
+    if row == REFERENCE:
+        return "0", "0"
+    if row not in found.rows or not (seeds := found.both(row, REFERENCE)):
+        return "not run", ""
+    equal, below = found.at_equal_flops(row, REFERENCE)
+    one = "*" * (len(seeds) == 1)
+    return (
+        with_interval(shown(found.ratio(row, REFERENCE))) + one,
+        with_interval(shown(equal)) + "†" * below + one,
+    )
+
+
 def bits_of_decoders(found: Figures) -> dict[str, tuple[str, str]]:
-    """By how many percent a small transformer has more bits than over SentencePiece's defaults, after the same text and the same compute."""
-    told = dict.fromkeys(DECODERS, ("not run", ""))
-    for name, row in DECODERS.items():
-        if row == REFERENCE:
-            told[name] = ("0", "0")
-        elif row in found.rows and (seeds := found.both(row, REFERENCE)):
-            one = "*" * (len(seeds) == 1)
-            both = (found.ratio(row, REFERENCE), found.at_equal_flops(row, REFERENCE)[0])
-            told[name] = tuple(with_interval(shown(each)) + one for each in both)  # type: ignore[assignment]
-    return told
+    """The bits of a small transformer by row of README's table."""
+    return {name: bits_of(found, row) for name, row in DECODERS.items()}
 
 
 def table_of_ids(found: Figures) -> str:
@@ -149,17 +155,13 @@ def table_of_ids(found: Figures) -> str:
     asked, cells = found.asked["rows"], []
     for name in (name for name in SIZED if name in found.rows and found.both(name, REFERENCE)):
         ids, row = asked[name]["vocabulary"] - 1, found.rows[name]
-        equal, below = found.at_equal_flops(name, REFERENCE)
-        same = name == REFERENCE
-        bits = ("0", "0") if same else (with_interval(shown(found.ratio(name, REFERENCE))), with_interval(shown(equal)))
         embeddings = ids * found.cells.size.width
         flops = row.flops(LAST) / found.rows[REFERENCE].flops(LAST) - 1
         right = (row.of([*row.cells], LAST, "pairs") > 0).mean()
         cells.append(
             [
                 SIZED[name], f"{ids:,}", f"{asked[name]['tokens']:.3f}", f"{embeddings / (embeddings + found.cells.size.body):.0%}",
-                "0" if same else f"{signed(flops, 0)}%", bits[0], bits[1] + "†" * below,
-                f"{right:.3f}".removeprefix("0"),
+                "0" if name == REFERENCE else f"{signed(flops, 0)}%", *bits_of(found, name), f"{right:.3f}".removeprefix("0"),
             ]
         )  # fmt: skip
     heads = ["", "ids", "tokens", "embeddings", "compute", "bits, %", "at equal compute, %", "minimal pairs"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,9 +78,8 @@ class Sample:
 def wider(by_seed: Floats, drawn: Floats, freedom: int) -> Difference:
     """The mean over seeds with the wider of two intervals, of the draws and of the seeds alone, and the larger p."""
     value, n = float(by_seed.mean()), len(by_seed)
-    error = float(drawn.std(ddof=1)) * math.sqrt(
-        (freedom + 1) / freedom
-    )  # a bootstrap of n has n − 1 of n of the variance
+    # A bootstrap of n has n − 1 of n of the variance.
+    error = float(drawn.std(ddof=1)) * math.sqrt((freedom + 1) / freedom)
     of_draws = Difference.tested(value, error, freedom, n)
     if n < 2:
         return of_draws
@@ -111,6 +110,7 @@ class Figures:
             if found:
                 rows[row] = Seen(row, found)
         self.sample = Sample(np.array(asked["source"]))
+        self.draws = cache(self.sample.draws)  # hundreds of ratios have the same
         self.characters = np.array(asked["characters"], dtype=np.float64)
 
     def why(self, row: str) -> str:
@@ -135,7 +135,7 @@ class Figures:
         """The logarithm of a ratio of bits, of a part of the columns or units."""
         seeds = self.both(first, second)
         take = where or (lambda bits: bits.sum(axis=-1))
-        draws = self.sample.draws(len(seeds), sources=sources)
+        draws = self.draws(len(seeds), sources=sources)
         counts = [take(self.row(name).of(seeds, mark, "bits")) for name in (first, second)]
         by_seed = np.log(counts[0].sum(axis=1) / counts[1].sum(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,7 +145,7 @@ class Figures:
     def at_equal_flops(self, first: str, second: str) -> tuple[Difference, bool]:
         """The logarithm of the ratio at the FLOPs of the cheaper row, and whether the other's curve goes on below its first point."""
         seeds, rows = self.both(first, second), [self.rows[first], self.rows[second]]
-        draws = self.sample.draws(len(seeds), sources=True)
+        draws = self.draws(len(seeds), sources=True)
         wanted = min(row.flops(LAST) for row in rows)
         found, below = [], False
         for row in rows:

@@ -358,6 +358,7 @@ def test_intervals_are_over_sources_and_seeds() -> None:
     narrow = wider(seeds, np.full(100, 0.0) + np.linspace(-1e-6, 1e-6, 100), 2)
     assert narrow.high == pytest.approx(4.30265 * 0.01 / math.sqrt(3), rel=1e-3), "Student's t of the seeds"
     assert narrow.p == 1, "the larger of two"
+    assert wider(seeds, np.linspace(-1, 1, 100), 2).high > 1
     draws = np.random.default_rng(0).normal(0, 1, 100_000)
     wide = wider(seeds + 0.02, draws, 2)
     assert wide.high == pytest.approx(0.02 + 4.30265 * math.sqrt(3 / 2), rel=1e-2), (
