@@ -88,6 +88,7 @@ ROWS: Final = {
         Row("lm-12k-rate", "`lm-12k`, at the rate of `lm`", "koktok lm", 12_000, like="lm-before"),
         Row("lm-8k", "koktok `lm`, 8,000 ids", "koktok lm", 8_000, like="lm-before"),
         Row("lm-64k", "koktok `lm`, 64,000 ids", "koktok lm", 64_000, like="lm-before"),
+        Row("lm-128k", "koktok `lm`, 128,000 ids", "koktok lm", 128_000, like="lm-before"),
         Row("superbpe", "`bpe-bytes`, SuperBPE's pattern", "koktok bpe-bytes lm, superbpe", like="bpe-before"),
         Row(
             "superbpe-space",
@@ -121,7 +122,7 @@ PAIRS: Final = (
     ("lm", "lm-before"), ("lm-more", "lm-before"), ("lm-before", "sp-before"), ("lm-more", "sp-more"),
     ("bpe", "bpe-before"), ("bpe-before", "hf"),
     ("bpe-space", "bpe-space-before"), ("bpe-space-before", "bpe-before"),
-    ("lm-8k", "lm"), ("lm-12k", "lm"), ("lm-12k", "sp-12k"), ("lm-64k", "lm"),
+    ("lm-8k", "lm"), ("lm-12k", "lm"), ("lm-12k", "sp-12k"), ("lm-64k", "lm"), ("lm-128k", "lm"),
 )  # fmt: skip
 """First minus second."""
 
