@@ -22,9 +22,9 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of numbers below 65,536, one behind the other."""
+    """Lists of numbers, one behind the other: of 16 bits, or of 32 where one does not fit."""
 
-    flat: npt.NDArray[np.uint16]
+    flat: npt.NDArray[np.uint16 | np.uint32]
     ends: Ints  # where each begins, and where the last ends
 
     @classmethod
@@ -35,9 +35,13 @@ class Lists:
         --------
         >>> [row.tolist() for row in Lists.of([[7], [], [8, 9]])]
         [[7], [], [8, 9]]
+        >>> Lists.of([[127_999]]).flat.dtype
+        dtype('uint32')
         """
         ends = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
-        return cls(np.array([i for row in rows for i in row], dtype=np.uint16), ends.astype(np.int64))
+        flat = np.array([i for row in rows for i in row], dtype=np.uint32)
+        fits = flat.max(initial=0) <= np.iinfo(np.uint16).max
+        return cls(flat.astype(np.uint16) if fits else flat, ends.astype(np.int64))
 
     def __iter__(self) -> Any:
         return (self.flat[a:b] for a, b in pairwise(self.ends.tolist()))
