@@ -99,7 +99,7 @@ SIZED: Final = {
         ("sp-aligned-rate", "sp-12k-rate", "sp-bpe", "sp-more", "sp-lm", "sp-before", REFERENCE),
         "SentencePiece Unigram",
     ),
-    **dict.fromkeys(("lm-8k", "lm-12k-rate", "lm-12k", "lm", "lm-64k", "lm-128k"), "koktok `lm`"),
+    **dict.fromkeys(("lm-8k", "lm-12k-rate", "lm", "lm-64k", "lm-128k"), "koktok `lm`"),
 }
 """Rows of the study that differ by the number of ids."""
 

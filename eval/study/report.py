@@ -110,7 +110,7 @@ def figures(size: Size, work: Path, seeds: int) -> dict[str, Any]:
                     "digest": prepared[row].about["digest"],
                     "tokens": prepared[row].about["tokens"],
                     "rate": runs.rate(kind, row),
-                    "edge": runs.rate(kind, row) in (size.rates[0], size.rates[-1]),
+                    "edge": len(size.rates) > 1 and runs.rate(kind, row) in (size.rates[0], size.rates[-1]),
                     "seconds": float(np.mean([cell["seconds"] for cell in there[row]])),
                     **{task: plain(one.minus()) for task, one in scores[row].items()},
                 }

@@ -117,12 +117,12 @@ PAIRS: Final = (
     *((name, f"sp-{name}") for name in KOKTOK if name not in ("lm", "bpe", "aligned")),
     ("lm", "sp-spaces"), ("lm", "encoder"), ("lm", "aligned"), ("bpe-before", "sp-more"),
     ("aligned", "sp-aligned-rate"), ("sp-aligned-rate", "sp-aligned"), ("sp-12k-rate", "sp-12k"), ("lm-12k-rate", "lm-12k"),
-    ("lm-12k-rate", "lm"), ("lm-12k-rate", "sp-12k-rate"),
+    ("lm-12k-rate", "lm"), ("lm-12k-rate", "sp-12k-rate"), ("lm-12k-rate", "sp-aligned-rate"), ("lm-8k", "sp-aligned-rate"),
     ("bpe-space", "bpe"), ("bpe-space", "hf"), ("superbpe", "bpe"), ("superbpe-space", "superbpe"),
     ("lm", "lm-before"), ("lm-more", "lm-before"), ("lm-before", "sp-before"), ("lm-more", "sp-more"),
     ("bpe", "bpe-before"), ("bpe-before", "hf"),
     ("bpe-space", "bpe-space-before"), ("bpe-space-before", "bpe-before"),
-    ("lm-8k", "lm"), ("lm-12k", "lm"), ("lm-12k", "sp-12k"), ("lm-64k", "lm"), ("lm-128k", "lm"),
+    ("lm-8k", "lm"), ("lm-64k", "lm"), ("lm-128k", "lm"),
 )  # fmt: skip
 """First minus second."""
 
