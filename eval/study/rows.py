@@ -98,6 +98,7 @@ ROWS: Final = {
         ),
         Row("short", "koktok `short`", "koktok short", like="lm-before"),
         Row("sp-encoder", "SentencePiece at the tokens of `encoder`", equal="encoder", like="sp-12k"),
+        Row("sp-encoder-rate", "`sp-encoder`, at the rate of `sp`", equal="encoder", like="sp"),
         Row("sp-superbpe", "SentencePiece at the tokens of `superbpe`", equal="superbpe", like="sp"),
         Row("sp-short", "SentencePiece at the tokens of `short`", equal="short", like="sp"),
     )
@@ -116,7 +117,8 @@ PAIRS: Final = (
     *((name, "sp") for name, row in ROWS.items() if name not in ("sp", "lm", "bpe", "aligned") and not row.tried),
     *((name, f"sp-{name}") for name in KOKTOK if name not in ("lm", "bpe", "aligned")),
     ("lm", "sp-spaces"), ("lm", "encoder"), ("lm", "aligned"), ("bpe-before", "sp-more"),
-    ("aligned", "sp-aligned-rate"), ("sp-aligned-rate", "sp-aligned"), ("sp-12k-rate", "sp-12k"), ("lm-12k-rate", "lm-12k"),
+    ("aligned", "sp-aligned-rate"), ("sp-aligned-rate", "sp-aligned"), ("encoder", "sp-encoder-rate"),
+    ("sp-encoder-rate", "sp-encoder"), ("sp-12k-rate", "sp-12k"), ("lm-12k-rate", "lm-12k"),
     ("lm-12k-rate", "lm"), ("lm-12k-rate", "sp-12k-rate"), ("lm-12k-rate", "sp-aligned-rate"), ("lm-8k", "sp-aligned-rate"),
     ("bpe-space", "bpe"), ("bpe-space", "hf"), ("superbpe", "bpe"), ("superbpe-space", "superbpe"),
     ("lm", "lm-before"), ("lm-more", "lm-before"), ("lm-before", "sp-before"), ("lm-more", "sp-more"),

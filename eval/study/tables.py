@@ -50,11 +50,11 @@ def page(report: Mapping[str, Any]) -> str:
     """The tables, the rows with the most bits first."""
     rows, contrasts, text = report["rows"], report["contrasts"], report["text"]
     missing = "; ".join(f"`{name}` ({why})" for name, why in report["not run"].items())
-    cells = sum(one["seeds"] for one in rows.values())
-    hours = sum(one["seeds"] * one["seconds"] for one in rows.values()) / 3600
+    seconds = {(one["arrays"], one["rate"], k): one["seconds"] for one in rows.values() for k in range(one["seeds"])}
     lines = [
         f"{text['characters']:,} characters of {len(text['sources'])} sources in {text['units']} units; "
-        f"a model reads {text['read'] / 1e6:.1f} of {text['train_bytes'] / 1e6:.1f} MB. {cells} runs took {hours:.0f} hours of one core, "
+        f"a model reads {text['read'] / 1e6:.1f} of {text['train_bytes'] / 1e6:.1f} MB. {len(seconds)} runs took "
+        f"{sum(seconds.values()) / 3600:.0f} hours of one core, "
         "those that choose rates not counted, on a machine whose speed changed by half from day to day. Differences are of the seeds that "
         f"both rows have; † a curve goes on below its first point. Not run: {missing or 'none'}."
     ]
