@@ -1,7 +1,8 @@
 """Scores of rows that were run with several seeds on the same texts, their differences, and intervals over both.
 
 A draw takes seeds with replacement, and texts once for all its seeds, since every seed has the same ones. An interval is the wider
-of two: that of the draws' standard error, and that of the seeds alone; both with Student's quantile of the seeds.
+of two: that of the draws' standard error, and that of the seeds alone; both with Student's quantile of the seeds. That of one seed is over
+the texts alone, with the normal quantile, and says nothing of other seeds.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Scored:
         )
         n = len(seeds)
         by_seed = float(seeds.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-        return Difference.tested(float(seeds.mean()), max(float(drawn.std(ddof=1)), by_seed), max(1, n - 1), n)
+        freedom = n - 1 if n > 1 else RESAMPLES
+        return Difference.tested(float(seeds.mean()), max(float(drawn.std(ddof=1)), by_seed), freedom, n)
 
 
 def scored(rows: Mapping[str, Mapping[str, Counts]]) -> dict[str, dict[str, Scored]]:

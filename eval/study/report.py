@@ -125,7 +125,8 @@ def page(report: Mapping[str, Any]) -> str:
     """The tables of both kinds."""
     lines = []
     for kind, found in report.items():
-        lines.append(f"{kind.capitalize()}s, {found['seeds']} seeds; not run: {', '.join(found['not run']) or 'none'}.")
+        seeds = "one seed, so intervals are over texts alone" if found["seeds"] == 1 else f"{found['seeds']} seeds"
+        lines.append(f"{kind.capitalize()}s, {seeds}; not run: {', '.join(found['not run']) or 'none'}.")
         if not found["seeds"]:
             continue
         tasks = [BITS, *(name for task in EPOCHS for name in (task, f"{task}, stripped"))]

@@ -154,6 +154,8 @@ def test_the_wider_interval_is_shown_and_holm_adjusts_the_primary_ones() -> None
     )
     steady = Scored(np.array([0.1, 0.5, 0.9]), np.full(10, 0.5)).minus()
     assert steady.low < 0 < 0.5 < steady.value + 0.1
+    one = Scored(np.array([0.5]), np.array([0.4, 0.5, 0.6])).minus()
+    assert one.high - 0.5 == pytest.approx(1.96 * 0.1, abs=1e-3)
 
 
 # ── placebos ──────────────────────────────────────────────────────────────────────────────────────────────────────────
