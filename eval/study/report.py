@@ -139,8 +139,13 @@ def page(report: Mapping[str, Any]) -> str:
         lines.append(table(["tokens of", "tokens", "rate", *tasks], "lrr" + "r" * len(tasks), rows))
         scale = {"points": 1, "digits": 4} if kind == "decoder" else {}
         differences = [
-            [pair, *(with_interval(each[task], **scale) + (f", p {p:.1g}" if (p := each[task].get("holm")) else "") for task in tasks)]
+            [pair, *(with_interval(each[task], **scale) + p_of(each[task], found["seeds"]) for task in tasks)]
             for pair, each in found["contrasts"].items()
-        ]  # fmt: skip
+        ]
         lines.append(table(["", *tasks], "l" + "r" * len(tasks), differences))
     return "\n\n".join(lines)
+
+
+def p_of(one: Mapping[str, float], seeds: int) -> str:
+    """The p of a contrast of the plan; one seed has none, since it says nothing of others."""
+    return f", p {one['holm']:.1g}" if seeds > 1 and "holm" in one else ""
