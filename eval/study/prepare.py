@@ -123,7 +123,7 @@ def prepare(size: Size, work: Path, given: str, rows: str) -> None:
     }
     write_file(work / "data" / "shared.json", json.dumps(shared, ensure_ascii=False).encode())
     train_row = partial(train_peer, lines=lines, work=work)
-    for name in dict.fromkeys(name for kind in ROWS.values() for name in kind if re.search(rows, name)):
+    for name in dict.fromkeys(name for kind in size.kinds for name in ROWS[kind] if re.search(rows, name)):
         if name in EQUAL:
             wanted = load(train_row(peers()[EQUAL[name]], size=size.ids))
             subject = at_tokens(partial(train_row, peers()["sp-unigram"]), wanted, test.lines, size.ids)
