@@ -72,7 +72,7 @@ class Scored:
         )
         n = len(seeds)
         by_seed = float(seeds.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-        freedom = n - 1 if n > 1 else RESAMPLES
+        freedom = n - 1 if n > 1 else RESAMPLES  # the quantile of so many is the normal one
         return Difference.tested(float(seeds.mean()), max(float(drawn.std(ddof=1)), by_seed), freedom, n)
 
 
