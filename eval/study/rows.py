@@ -105,19 +105,19 @@ ROWS: Final = {
 }
 """In the order in which they run: a study that is cut short has the principal ones."""
 
-FIRST: Final = tuple(ROWS)[:11]
+FIRST: Final = (*tuple(ROWS)[:11], "sp-aligned-rate")
 """Those that have all their seeds before the others have more than one."""
 
 PRIMARY: Final = (
     ("lm", "sp"), ("lm", "sp-lm"), ("bpe", "hf"), ("bpe", "sp"), ("bpe", "sp-bpe"),
-    ("aligned", "sp"), ("aligned", "sp-aligned"), ("aligned", "moved"),
+    ("aligned", "sp"), ("aligned", "sp-aligned-rate"), ("aligned", "moved"),
 )  # fmt: skip
 PAIRS: Final = (
     *PRIMARY,
     *((name, "sp") for name, row in ROWS.items() if name not in ("sp", "lm", "bpe", "aligned") and not row.tried),
     *((name, f"sp-{name}") for name in KOKTOK if name not in ("lm", "bpe", "aligned")),
     ("lm", "sp-spaces"), ("lm", "encoder"), ("lm", "aligned"), ("bpe-before", "sp-more"),
-    ("aligned", "sp-aligned-rate"), ("sp-aligned-rate", "sp-aligned"), ("encoder", "sp-encoder-rate"),
+    ("aligned", "sp-aligned"), ("sp-aligned-rate", "sp-aligned"), ("encoder", "sp-encoder-rate"),
     ("sp-encoder-rate", "sp-encoder"), ("sp-12k-rate", "sp-12k"), ("lm-12k-rate", "lm-12k"),
     ("lm-12k-rate", "lm"), ("lm-12k-rate", "sp-12k-rate"), ("lm-12k-rate", "sp-aligned-rate"), ("lm-8k", "sp-aligned-rate"),
     ("bpe-space", "bpe"), ("bpe-space", "hf"), ("superbpe", "bpe"), ("superbpe-space", "superbpe"),
