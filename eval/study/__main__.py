@@ -6,14 +6,15 @@
     python -m eval.study report  --size … --work FOLDER [--out FILE.json] [--page docs/benchmark.md]
     python -m eval.study all     --size cpu --work FOLDER [--data …] [--minutes 9]
     python -m eval.study pairs   --size cpu --work FOLDER [--data …]
-    python -m eval.study keep    --size cpu --work FOLDER
+    python -m eval.study keep    --size … --work FOLDER
 
 `prepare` wants koktok and no GPU, `train` FOLDER/data, numpy and PyTorch; `plan` prints the budget of what was prepared. Every run of
 `train` is kept when it is done, so the same command goes on where it was stopped. `--rows REGEX` and `--seeds 5` take a part.
 
 Size `cpu` (part 3) stops and goes on inside a run, too; several `train` may share a work folder; `--part short` runs a third of the text,
 by which a setting is chosen. `all` is `prepare`, `train` and `report`. `keep` puts finished cells into reports/study-cpu, to be committed:
-there they count as done on every machine that has the same text, and `report` needs nothing else. `pairs` writes FOLDER/pairs.jsonl,
+there they count as done on every machine that has the same text, and `report` needs nothing else. Those of other sizes go into
+reports/study-encoders, and `report` needs what `prepare` makes. `pairs` writes FOLDER/pairs.jsonl,
 minimal pairs for any model (`eval/study/pairs.py` has its format).
 """
 
@@ -98,7 +99,11 @@ def both_kinds(given: argparse.Namespace, size: Size, data: str, seconds: float)
         from eval.study.train import train
 
         return train(size, given.work, given.rows, seeds, seconds)
-    elif given.step in ("pairs", "keep", "all"):
+    elif given.step == "keep":
+        from eval.study.train import Runs
+
+        Runs(size, given.work).keep()
+    elif given.step in ("pairs", "all"):
         sys.exit(f"expected --size cpu for `{given.step}`, got {given.size}")
     else:
         from eval.study.report import figures, page, plan

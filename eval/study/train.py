@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import lzma
 import math
 import re
 import sys
@@ -12,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from eval.peers import digest_of
 from eval.study.data import Ints, Prepared, Stream, folds
 from eval.study.model import Transformer, begun, device
 from eval.study.sizes import (
@@ -36,6 +38,8 @@ from koktok.files import write_file
 
 WINDOWS = 16
 """Windows of held-out text that are read at once."""
+KEPT: Final = Path(__file__).parents[1] / "reports" / "study-encoders"
+"""Whole runs that came with the repository."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +59,35 @@ class Cell:
 
 
 class Runs:
-    """The cells of a size and their results in the work folder."""
+    """The cells of a size and their results in the work folder, and those that came with the repository."""
 
-    def __init__(self, size: Size, work: Path) -> None:
-        self.size, self.work = size, work
+    def __init__(self, size: Size, work: Path, kept: Path = KEPT) -> None:
+        self.size, self.work, self.kept = size, work, kept
 
     def done(self, cell: Cell) -> dict[str, Any] | None:
         """The result of a cell."""
         file = self.work / "cells" / f"{cell.key}.json"
-        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+        if file.exists():
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        elif (self.work / "data" / cell.row).exists() and (file := self.place(cell)).exists():
+            found = json.loads(lzma.decompress(file.read_bytes()))
+        else:
+            return None
+        return found
+
+    def place(self, cell: Cell) -> Path:
+        """Where a result is kept in the repository: its name has a digest of the model, the texts and the vocabulary."""
+        data = Prepared(self.work, cell.row)
+        of_size = [getattr(self.size, name) for name in ("layers", "width", "context", "batch", "bytes_read", "tuned")]
+        of_row = [data.shared["text"], data.shared["tuned_bytes"], data.about["digest"]]
+        return self.kept / f"{cell.key}-{digest_of([json.dumps([of_size, of_row])])}.json.xz"
+
+    def keep(self) -> None:
+        """Put the whole runs of the work folder with those of the repository."""
+        for file in sorted((self.work / "cells").glob("*-whole-*.json")):
+            found = json.loads(file.read_text(encoding="utf-8"))
+            cell = Cell(**{name: found[name] for name in Cell.__dataclass_fields__})
+            write_file(self.place(cell), lzma.compress(file.read_bytes()))
 
     def rate(self, kind: str, row: str) -> float:
         """The best rate of the sweep."""

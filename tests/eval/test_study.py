@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +106,7 @@ def work(tmp_path: Path) -> Path:
         place = tmp_path / "data" / name
         pack(place, subject, cut, LINES[:40], LINES[40:60], Sentences.of(entities, subject), questions)
     sizes = list(map(size_of, LINES))
-    shared = {"data": str(data), "units": [k // 4 for k in range(40)], "test_bytes": sizes[:40]}
+    shared = {"data": str(data), "text": "of a test", "units": [k // 4 for k in range(40)], "test_bytes": sizes[:40]}
     shared |= {"articles": questions.corpus.documents, "tuned_bytes": {"entities": 400, "answers": 600}}
     (tmp_path / "data" / "shared.json").write_text(json.dumps(shared), encoding="utf-8")
     return tmp_path
@@ -183,6 +183,24 @@ def test_stopped_and_repeated_runs_find_the_same(
     assert same["entities"]["value"] == same["answers"]["value"] == 0, "rows of the same tokens and seeds differ"
     assert "| koktok-aligned − sp-unigram |" in report.page(found)
     assert "| together |" in report.plan(SIZE, work)
+
+
+def test_a_kept_run_counts_for_the_same_text_alone(work: Path, one_thread: object) -> None:
+    from eval.study import train
+
+    runs = train.Runs(SIZE, work, work / "kept")
+    cell = train.Cell("encoder", "sp-unigram", "whole", 0, 0.01)
+    swept = replace(cell, part="sweep")
+    (work / "cells").mkdir()
+    for one in (cell, swept):
+        (work / "cells" / f"{one.key}.json").write_text(json.dumps(asdict(one)), encoding="utf-8")
+    runs.keep()
+    (work / "cells").rename(work / "elsewhere")
+    assert (runs.done(cell), runs.done(swept)) == (asdict(cell), None)
+    assert runs.done(replace(cell, row="sp-equal")) is None, "is not prepared"
+    text = work / "data" / "shared.json"
+    text.write_text(text.read_text(encoding="utf-8").replace("of a test", "another text"), encoding="utf-8")
+    assert runs.done(cell) is None
 
 
 @pytest.mark.filterwarnings("ignore")
