@@ -50,13 +50,14 @@ def page(report: Mapping[str, Any]) -> str:
     """The tables, the rows with the most bits first."""
     rows, contrasts, text = report["rows"], report["contrasts"], report["text"]
     missing = "; ".join(f"`{name}` ({why})" for name, why in report["not run"].items())
+    processors = sorted({name for one in rows.values() for name in one["processors"]})
     seconds = {(one["arrays"], one["rate"], k): one["seconds"] for one in rows.values() for k in range(one["seeds"])}
     lines = [
         f"{text['characters']:,} characters of {len(text['sources'])} sources in {text['units']} units; "
         f"a model reads {text['read'] / 1e6:.1f} of {text['train_bytes'] / 1e6:.1f} MB. {len(seconds)} runs took "
-        f"{sum(seconds.values()) / 3600:.0f} hours of one core, "
-        "those that choose rates not counted, on a machine whose speed changed by half from day to day. Differences are of the seeds that "
-        f"both rows have; † a curve goes on below its first point. Not run: {missing or 'none'}."
+        f"{sum(seconds.values()) / 3600:.0f} hours of one core ({', '.join(processors)}), those that choose rates not counted; "
+        f"speed differed by half from day to day. Differences are of the seeds that both rows have; "
+        f"† a curve goes on below its first point. Not run: {missing or 'none'}."
     ]
     against = {name: contrasts.get(f"{name} − {REFERENCE}") for name in rows}
     order = sorted(rows, key=lambda name: -against[name]["bits"]["value"] if against[name] else 0)
