@@ -76,9 +76,11 @@ class Runs:
         return found
 
     def place(self, cell: Cell) -> Path:
-        """Where a result is kept in the repository: its name has a digest of the model, the texts and the vocabulary."""
+        """Where a result is kept in the repository: its name has a digest of the model, its training, the texts and the vocabulary."""
         data = Prepared(self.work, cell.row)
-        of_size = [getattr(self.size, name) for name in ("layers", "width", "context", "batch", "bytes_read", "tuned")]
+        names = ("layers", "width", "context", "batch", "bytes_read", "tuned", "tasks", "tuning")
+        of_size = [getattr(self.size, name) for name in names]
+        of_size += [WARM, DECAY, MASKED, FOLDS, TUNING_BATCH, EPOCHS]
         of_row = [data.shared["text"], data.shared["tuned_bytes"], data.about["digest"]]
         return self.kept / f"{cell.key}-{digest_of([json.dumps([of_size, of_row])])}.json.xz"
 
