@@ -21,6 +21,7 @@ from eval.study.sizes import SIZES
 from eval.study.tables import signed
 from koktok.metrics import Scores
 from koktok.report import Report
+from koktok.report.frontier import cells_of_sizes
 from koktok.report.markdown import table
 
 LLAMA: Final = "HF byte-level BPE, Llama 3's pattern"
@@ -96,7 +97,7 @@ DECODERS: Final = {
 
 SIZED: Final = {
     **dict.fromkeys(
-        ("sp-aligned-rate", "sp-12k-rate", "sp-bpe", "sp-more", "sp-lm", "sp-before", REFERENCE),
+        ("sp-aligned-rate", "sp-12k-rate", "sp-bpe", "sp-encoder-rate", "sp-more", "sp-lm", "sp-before", REFERENCE, "sp-short"),
         "SentencePiece Unigram",
     ),
     **dict.fromkeys(("lm-8k", "lm-12k-rate", "lm", "lm-64k", "lm-128k"), "koktok `lm`"),
@@ -168,6 +169,13 @@ def table_of_ids(found: Figures) -> str:
     return table(heads, "l" + "r" * 7, cells)
 
 
+def table_of_models(found: Figures) -> str:
+    """What the number of ids would cost larger models, from the tokens of `lm` that stand in the table of ids."""
+    asked = (found.asked["rows"][name] for name in SIZED if SIZED[name] == "koktok `lm`")
+    columns, cells = cells_of_sizes({row["vocabulary"] - 1: row["tokens"] for row in asked})
+    return table(columns, "r" * len(columns), cells)
+
+
 def tables(reports: Sequence[Report]) -> dict[str, str]:
     """Each table by its name."""
     study = Figures(SIZES["cpu"], KEPT, 3)
@@ -194,7 +202,7 @@ def tables(reports: Sequence[Report]) -> dict[str, str]:
         more = ["bits, %", "at equal compute, %"] if name == "purposes" else []
         heads = ["" if more else "tokenizer", *COLUMNS[name], *more]
         made[name] = table(heads, "l" * len(heads), cells)
-    return made | {"ids": table_of_ids(study)}
+    return made | {"ids": table_of_ids(study), "models": table_of_models(study)}
 
 
 def main() -> None:

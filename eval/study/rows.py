@@ -121,6 +121,7 @@ PAIRS: Final = (
     ("sp-encoder-rate", "sp-encoder"), ("sp-12k-rate", "sp-12k"), ("lm-12k-rate", "lm-12k"),
     ("lm-12k-rate", "lm"), ("lm-12k-rate", "sp-12k-rate"), ("lm-12k-rate", "sp-aligned-rate"), ("lm-8k", "sp-aligned-rate"),
     ("bpe-space", "bpe"), ("bpe-space", "hf"), ("superbpe", "bpe"), ("superbpe-space", "superbpe"),
+    ("bpe-space", "sp-bpe"), ("superbpe-space", "sp-superbpe"),
     ("lm", "lm-before"), ("lm-more", "lm-before"), ("lm-before", "sp-before"), ("lm-more", "sp-more"),
     ("bpe", "bpe-before"), ("bpe-before", "hf"),
     ("bpe-space", "bpe-space-before"), ("bpe-space-before", "bpe-before"),

@@ -55,8 +55,8 @@ def page(report: Mapping[str, Any]) -> str:
     lines = [
         f"{text['characters']:,} characters of {len(text['sources'])} sources in {text['units']} units; "
         f"a model reads {text['read'] / 1e6:.1f} of {text['train_bytes'] / 1e6:.1f} MB. {len(seconds)} runs took "
-        f"{sum(seconds.values()) / 3600:.0f} hours of one core ({', '.join(processors)}), those that choose rates not counted; "
-        f"speed differed by half from day to day. Differences are of the seeds that both rows have; "
+        f"{sum(seconds.values()) / 3600:.0f} hours of one core ({', '.join(processors)}), those that choose rates and changes not counted; "
+        f"of one row some took twice as long as others. Differences are of the seeds that both rows have; "
         f"† a curve goes on below its first point. Not run: {missing or 'none'}."
     ]
     against = {name: contrasts.get(f"{name} − {REFERENCE}") for name in rows}

@@ -171,7 +171,9 @@ def _draw(
     from koktok.files import write_folder
     from koktok.pipeline import curve
     from koktok.progress import ConsoleProgress, table
-    from koktok.report.frontier import NARROW, SIZES_TITLE, TITLE, cells, cells_of_sizes, draw, to_json, to_markdown
+    from koktok.report.frontier import (
+        NARROW, SIZES_NOTE, SIZES_TITLE, TITLE, cells, cells_of_sizes, draw, to_json, to_markdown, tokens_by_size,
+    )  # fmt: skip
     from koktok.runtimes.folder import MARK, TOKENIZER
 
     with ConsoleProgress(quiet=quiet) as progress:
@@ -192,9 +194,10 @@ def _draw(
         lines = [row | {"point": f"{row['point']} {row['front']}".strip()} for row in cells(rows, against)]
         table(TITLE, NARROW, [[row[column] for column in NARROW] for row in lines])
         print("★ no other point has both fewer tokens and a higher F1\n")
-        columns, of_sizes = cells_of_sizes(rows)
+        columns, of_sizes = cells_of_sizes(tokens_by_size(rows))
         if of_sizes:
             table(SIZES_TITLE, columns, of_sizes)
+            print(SIZES_NOTE)
     else:
         print(to_markdown(rows, against))
     if not quiet:

@@ -82,19 +82,24 @@ def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> li
 
 
 SIZES_TITLE: Final = "Embeddings' share of a model, and compute for the same text (1: the least)"
+SIZES_NOTE: Final = "Compute says nothing of bits; those of small transformers by number of ids are in docs/guides/choose.md."
 
 
-def cells_of_sizes(rows: Sequence[FrontierRow]) -> tuple[list[str], list[list[str]]]:
-    """Columns and cells of what the number of ids costs a model, for the default preset; no cells for a single size."""
-    rows = [row for row in ordered(rows) if row.name == DEFAULT]
+def tokens_by_size(rows: Sequence[FrontierRow]) -> dict[int, float]:
+    """Tokens per eojeol of the default preset by number of ids."""
+    return {row.vocab_size: row.tokens_per_eojeol for row in ordered(rows) if row.name == DEFAULT}
+
+
+def cells_of_sizes(tokens: Mapping[int, float]) -> tuple[list[str], list[list[str]]]:
+    """Columns and cells of what the number of ids costs a model, from the tokens per eojeol; no cells for a single size."""
     columns = ["ids", "tokens/eojeol", *(shape.title.split(" (")[0] for shape in SHAPES)]
-    compute = [[shape.compute(row.tokens_per_eojeol, row.vocab_size) for row in rows] for shape in SHAPES]
+    compute = [[shape.compute(some, ids) for ids, some in tokens.items()] for shape in SHAPES]
     made = []
-    for k, row in enumerate(rows):
-        there = [shape.embeddings(row.vocab_size) for shape in SHAPES]
+    for k, (ids, some) in enumerate(tokens.items()):
+        there = [shape.embeddings(ids) for shape in SHAPES]
         shares = [n / (n + shape.body) for n, shape in zip(there, SHAPES, strict=True)]
         each = [f"{share:.0%}, {of[k] / min(of):.3f}" for share, of in zip(shares, compute, strict=True)]
-        made.append([f"{row.vocab_size:,}", f"{row.tokens_per_eojeol:.3f}", *each])
+        made.append([f"{ids:,}", f"{some:.3f}", *each])
     return columns, made if len(made) > 1 else []
 
 
@@ -114,8 +119,9 @@ def to_markdown(rows: Sequence[FrontierRow], reference: Reference | None = None)
         [*(row | {"options": f"`{row['options']}`" * bool(row["options"])}).values()] for row in cells(rows, reference)
     ]
     shown = f"{TITLE}\n\n{table(COLUMNS, 'rlrrrrrrll', lines)}"
-    columns, sizes = cells_of_sizes(rows)
-    return f"{shown}\n\n{SIZES_TITLE}\n\n{table(columns, 'r' * len(columns), sizes)}" if sizes else shown
+    columns, sizes = cells_of_sizes(tokens_by_size(rows))
+    costs = f"{SIZES_TITLE}\n\n{table(columns, 'r' * len(columns), sizes)}\n\n{SIZES_NOTE}"
+    return f"{shown}\n\n{costs}" if sizes else shown
 
 
 def to_json(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str:
