@@ -97,7 +97,7 @@ DECODERS: Final = {
 
 SIZED: Final = {
     **dict.fromkeys(
-        ("sp-aligned-rate", "sp-12k-rate", "sp-bpe", "sp-encoder-rate", "sp-more", "sp-lm", "sp-before", REFERENCE, "sp-short"),
+        f"sp-aligned-rate sp-12k-rate sp-bpe sp-encoder-rate sp-more sp-lm sp-before {REFERENCE} sp-short".split(),
         "SentencePiece Unigram",
     ),
     **dict.fromkeys(("lm-8k", "lm-12k-rate", "lm", "lm-64k", "lm-128k"), "koktok `lm`"),

@@ -126,17 +126,21 @@ def page(report: Mapping[str, Any]) -> str:
     lines = []
     for kind, found in report.items():
         seeds = "one seed, so intervals are over texts alone" if found["seeds"] == 1 else f"{found['seeds']} seeds"
-        lines.append(f"{kind.capitalize()}s, {seeds}; not run: {', '.join(found['not run']) or 'none'}.")
+        missing = f"not run: {', '.join(found['not run']) or 'none'}."
         if not found["seeds"]:
+            lines.append(f"{kind.capitalize()}s, {seeds}; {missing}")
             continue
+        hours = found["seeds"] * sum(about["seconds"] for about in found["rows"].values()) / 3600
+        lines.append(f"{kind.capitalize()}s, {seeds}, {hours:.1f} hours together; {missing}")
         tasks = [BITS, *(name for task in EPOCHS for name in (task, f"{task}, stripped"))]
         tasks = [task for task in tasks if task in next(iter(found["rows"].values()))]
         rows = [
             [row, f"{about['tokens']:.3f}", f"{about['rate']:g}" + " (edge)" * about["edge"]]
             + [f"{about[task]['value']:.4f} ± {about[task]['high'] - about[task]['value']:.4f}" for task in tasks]
+            + [f"{about['seconds'] / 60:.0f}"]
             for row, about in found["rows"].items()
         ]
-        lines.append(table(["tokens of", "tokens", "rate", *tasks], "lrr" + "r" * len(tasks), rows))
+        lines.append(table(["tokens of", "tokens", "rate", *tasks, "minutes"], "lrr" + "r" * (len(tasks) + 1), rows))
         scale = {"points": 1, "digits": 4} if kind == "decoder" else {}
         differences = [
             [pair, *(with_interval(each[task], **scale) + p_of(each[task], found["seeds"]) for task in tasks)]

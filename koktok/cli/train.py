@@ -172,7 +172,16 @@ def _draw(
     from koktok.pipeline import curve
     from koktok.progress import ConsoleProgress, table
     from koktok.report.frontier import (
-        NARROW, SIZES_NOTE, SIZES_TITLE, TITLE, cells, cells_of_sizes, draw, to_json, to_markdown, tokens_by_size,
+        NARROW,
+        SIZES_NOTE,
+        SIZES_TITLE,
+        TITLE,
+        cells,
+        cells_of_sizes,
+        draw,
+        to_json,
+        to_markdown,
+        tokens_by_size,
     )  # fmt: skip
     from koktok.runtimes.folder import MARK, TOKENIZER
 

@@ -82,7 +82,9 @@ def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> li
 
 
 SIZES_TITLE: Final = "Embeddings' share of a model, and compute for the same text (1: the least)"
-SIZES_NOTE: Final = "Compute says nothing of bits; those of small transformers by number of ids are in docs/guides/choose.md."
+SIZES_NOTE: Final = (
+    "Compute says nothing of bits: docs/guides/choose.md has those of small transformers by number of ids"
+)
 
 
 def tokens_by_size(rows: Sequence[FrontierRow]) -> dict[int, float]:

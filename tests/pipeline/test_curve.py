@@ -27,7 +27,7 @@ from koktok.pipeline.curve import (
     train_frontier,
 )
 from koktok.recipe import Recipe
-from koktok.report.frontier import draw, flags, to_json, to_markdown
+from koktok.report.frontier import SIZES_NOTE, draw, flags, to_json, to_markdown
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.training.job import Job
 from koktok.training.unigram_point import FRONTIER, PRESETS, chosen
@@ -328,7 +328,8 @@ def test_what_the_number_of_ids_costs():
     tokens = {8_000: 2.2, 16_000: 2.0, 32_000: 1.87, 64_000: 1.78, 128_000: 1.72}
     rows = [FrontierRow("lm", size, n, 0.7, 0.7, 0.7, 0.7, {}) for size, n in tokens.items()]
     _, _, shown = to_markdown([*rows, replace(rows[0], name="short")]).partition("Embeddings' share")
-    _, _, head, _, *lines = shown.splitlines()
+    _, _, head, _, *lines, empty, note = shown.splitlines()
+    assert (empty, note) == ("", SIZES_NOTE)
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, *lines)]
     assert [row[0] for row in cells[1:]] == [f"{size:,}" for size in tokens]
     least = {
