@@ -82,9 +82,7 @@ def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> li
 
 
 SIZES_TITLE: Final = "Embeddings' share of a model, and compute for the same text (1: the least)"
-SIZES_NOTE: Final = (
-    "Compute says nothing of bits: docs/guides/choose.md has those of small transformers by number of ids"
-)
+SIZES_NOTE: Final = "Compute says nothing of bits; docs/guides/choose.md has those of small models."
 
 
 def tokens_by_size(rows: Sequence[FrontierRow]) -> dict[int, float]:
