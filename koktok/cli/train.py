@@ -182,7 +182,7 @@ def _draw(
         to_json,
         to_markdown,
         tokens_by_size,
-    )  # fmt: skip
+    )
     from koktok.runtimes.folder import MARK, TOKENIZER
 
     with ConsoleProgress(quiet=quiet) as progress:
