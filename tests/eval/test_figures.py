@@ -45,6 +45,12 @@ def test_cards_say_the_bits_of_readme() -> None:
         shown = f": {same_text} % after the same text ({compute} % compute), {same_compute} % after the same compute."
         assert shown in bits_of(Recipe().changed(model=model, preset=preset, vocab_size=32_000)), "card.template.md"
         assert bits_of(Recipe().changed(model=model, preset=preset, vocab_size=16_000)) == ""
-    others = ({"keep": 0.9}, {"tokens_per_eojeol": 1.9}, {"superwords": 0.3}, {"pretokenize": {"digits": "free"}})
-    for other in (*others, {"model": "bpe-bytes", "preset": "encoder"}):
+    others = (
+        {"keep": 0.9},
+        {"tokens_per_eojeol": 1.9},
+        {"superwords": 0.3},
+        {"pretokenize": {"digits": "free"}},
+        {"model": "bpe-bytes", "preset": "encoder"},
+    )
+    for other in others:
         assert bits_of(Recipe().changed(vocab_size=32_000, **other)) == ""
